@@ -1,0 +1,217 @@
+//! Jobs come, and clients go.
+
+use crate::{
+    Capacity, Class, Effects, JobId, JobKind, Nonsense, Note, Outcome, Overdue, Refusal, Scheduler, Submission, Time,
+    effect::{AbortCause, Effect},
+    instance::Aborted,
+    job::{Ask, Hopeless, Job, Requeued},
+    queue::LineId,
+};
+
+impl Scheduler {
+    pub(crate) fn submit(&mut self, id: JobId, submission: &Submission, effects: &mut Effects) {
+        if id != self.next_job {
+            return effects.note(Note::Ignored { cause: Nonsense::JobOutOfOrder });
+        }
+        self.next_job = JobId(id.0 + 1);
+        let class = submission.class.unwrap_or(self.policy().default_class);
+        let target = match self.target_of(Ask::of(submission)) {
+            Ok(target) if submission.inputs > 0 => Ok(target),
+            Ok(_) => Err(Refusal::Malformed),
+            Err(refusal) => Err(refusal),
+        };
+        let job = self.new_job(submission, class, *target.as_ref().unwrap_or(&0));
+        let admitted = target.and_then(|target| {
+            let line = self.route(id, class, target);
+            self.admit(&job, id, line).map(|()| line)
+        });
+        let line = match admitted {
+            Ok(line) => line,
+            Err(refusal) => return effects.push(Effect::Finish(job.finish(id, Outcome::Refused(refusal)))),
+        };
+        if self.is_hopeless(&job, line) {
+            let outcome = Outcome::TimedOut(Overdue::Hopeless);
+            return effects.push(Effect::Finish(job.finish(id, outcome)));
+        }
+        self.jobs.insert(id.0, job);
+        self.enqueue(id, line);
+        self.offer_new(id, class, line, effects);
+    }
+
+    fn new_job(&self, submission: &Submission, class: Class, target: u32) -> Job {
+        let drops = submission.drop_hopeless.unwrap_or(self.policy().classes[class.index()].drop_hopeless);
+        Job {
+            label: submission.label,
+            class,
+            ask: Ask::of(submission),
+            target,
+            line: None,
+            arrived: self.now,
+            deadline: submission.deadline.map(|span| self.now.after(span)),
+            max_wait: submission.max_wait,
+            hopeless: if drops { Hopeless::Dropped } else { Hopeless::Kept },
+            body: submission.body,
+            prompt_tokens: submission.prompt_tokens,
+            max_tokens: submission.max_tokens,
+            inputs: submission.inputs.max(1),
+            chunk: self.chunk(submission, target),
+            granted: 0,
+            running: 0,
+            done: 0,
+            again: alloc::vec::Vec::new(),
+            requeued: Requeued::Never,
+            progress: self.now,
+            expires: None,
+            started: None,
+            first_token: None,
+            model: None,
+        }
+    }
+
+    /// Inputs per step: embeddings are cut, and no step is heavier than a batch of any variant.
+    fn chunk(&self, submission: &Submission, target: u32) -> u32 {
+        match submission.kind {
+            JobKind::Embedding => {
+                let variants = self.targets.get(target as usize).map_or(&[][..], |target| &target.variants);
+                let most = variants.iter().filter_map(|&model| match self.configuration.model(model)?.capacity {
+                    Capacity::Batch { max, .. } => Some(max),
+                    Capacity::Slots { .. } => None,
+                });
+                most.fold(self.policy().embedding_chunk, u32::min).max(1)
+            }
+            JobKind::Chat | JobKind::Completion | JobKind::Rerank | JobKind::Audio => submission.inputs.max(1),
+        }
+    }
+
+    /// Puts a job that is in no line, and has steps to be granted, at its place in this one.
+    pub(crate) fn enqueue(&mut self, id: JobId, line: LineId) {
+        let Some(job) = self.jobs.get_mut(id.0) else { return };
+        job.line = Some(line);
+        let class = job.class;
+        let rank = job.rank(id, self.configuration.policy.classes[class.index()].order);
+        self.lines[line.index()].class_mut(class).insert(rank, job.waiting_weight());
+        self.queued[class.index()].jobs += 1;
+        self.queued[class.index()].bytes += job.body.get();
+        let idle = job.running == 0;
+        if idle && (job.max_wait.is_some() || job.hopeless == Hopeless::Dropped) {
+            self.arm_expiry(id);
+        }
+    }
+
+    /// Grants what may start now that a job has joined a line, and says why the job waits if it does.
+    fn offer_new(&mut self, id: JobId, class: Class, line: LineId, effects: &mut Effects) {
+        self.offer_line(line, class, effects);
+        self.settle_servers(line, effects);
+        let Some(job) = self.jobs.get(id.0) else { return };
+        if job.started.is_some() {
+            return;
+        }
+        if let Some(refusal) = self.overfull(class) {
+            self.leave_line(id);
+            return self.end(id, Outcome::Refused(refusal), effects);
+        }
+        let reason = self.reason(id, line);
+        effects.note(Note::Waits { job: id, reason });
+    }
+
+    /// The bound of its class's queue that the youngest waiting job breaks.
+    fn overfull(&self, class: Class) -> Option<Refusal> {
+        let (policy, queued) = (&self.policy().classes[class.index()], self.queued[class.index()]);
+        match policy.max_queued {
+            Some(limit) if queued.jobs > u64::from(limit) => Some(Refusal::QueueFull { limit }),
+            Some(_) | None if queued.bytes > policy.max_queued_bytes.get() => {
+                Some(Refusal::QueueBytesFull { limit: policy.max_queued_bytes })
+            }
+            Some(_) | None => None,
+        }
+    }
+
+    /// Takes a waiting job out of its line, for whatever reason it leaves.
+    pub(crate) fn leave_line(&mut self, id: JobId) {
+        self.disarm_expiry(id);
+        let Some(job) = self.jobs.get_mut(id.0) else { return };
+        let Some(line) = job.line.take() else { return };
+        let (class, weight) = (job.class, job.waiting_weight());
+        let rank = job.rank(id, self.configuration.policy.classes[class.index()].order);
+        self.queued[class.index()].jobs -= 1;
+        self.queued[class.index()].bytes -= job.body.get();
+        self.lines[line.index()].class_mut(class).remove(rank, weight);
+    }
+
+    pub(crate) fn cancel(&mut self, id: JobId, effects: &mut Effects) {
+        if self.jobs.get(id.0).is_none() {
+            return effects.note(Note::Ignored { cause: Nonsense::NoSuchJob });
+        }
+        self.drop_job(id, Outcome::Cancelled, effects);
+    }
+
+    /// Ends a job wherever it is: it leaves its line, and grants that only it was waiting for are broken off.
+    pub(crate) fn drop_job(&mut self, id: JobId, outcome: Outcome, effects: &mut Effects) {
+        let Some(job) = self.jobs.get(id.0) else { return };
+        let (line, running, model) = (job.line, job.running, job.model);
+        self.leave_line(id);
+        self.end(id, outcome, effects);
+        if running > 0 && model.is_some() {
+            self.abort_orphans(id, effects);
+        }
+        if let Some(line) = line {
+            self.settle_servers(line, effects);
+        }
+    }
+
+    /// Breaks off grants in which every step's job has ended, `id`'s among them.
+    fn abort_orphans(&mut self, id: JobId, effects: &mut Effects) {
+        let jobs = &self.jobs;
+        for (number, instance) in self.instances.iter_mut().enumerate() {
+            let Some(running) = instance.slot.running_mut() else { continue };
+            for grant in running.iter_mut().filter(|grant| grant.steps.iter().any(|step| step.job == id)) {
+                let orphaned = grant.steps.iter().all(|step| jobs.get(step.job.0).is_none());
+                if orphaned && grant.aborted == Aborted::No {
+                    grant.aborted = Aborted::Yes;
+                    let instance = crate::InstanceId(number as u32);
+                    effects.push(Effect::Abort { attempt: grant.attempt, instance, cause: AbortCause::Cancelled });
+                }
+            }
+        }
+    }
+
+    /// Gives a waiting job its entry in the index of expiries.
+    pub(crate) fn arm_expiry(&mut self, id: JobId) {
+        let Some(job) = self.jobs.get(id.0) else { return };
+        let Some(line) = job.line else { return };
+        let shortest = self.shortest(job, line);
+        let expires = job.runs_out(shortest).map(|(due, kind)| (due.max(self.now), kind));
+        if let Some((due, _)) = expires {
+            self.expiry.insert(due, id);
+        }
+        if let Some(job) = self.jobs.get_mut(id.0) {
+            job.expires = expires;
+        }
+    }
+
+    pub(crate) fn disarm_expiry(&mut self, id: JobId) {
+        let Some(job) = self.jobs.get_mut(id.0) else { return };
+        if let Some((due, _)) = job.expires.take() {
+            self.expiry.remove(due, id);
+        }
+    }
+
+    /// Ends the waiting jobs that were due by `until`.
+    pub(crate) fn expire(&mut self, until: Time, effects: &mut Effects) {
+        while let Some(id) = self.expiry.pop_due(until) {
+            let Some((_, kind)) = self.jobs.get_mut(id.0).and_then(|job| job.expires.take()) else { continue };
+            let still = match kind {
+                Overdue::MaxWait => true,
+                Overdue::Hopeless => self.jobs.get(id.0).is_some_and(|job| {
+                    job.line
+                        .is_some_and(|line| job.runs_out(self.shortest(job, line)).is_some_and(|due| due.0 <= until))
+                }),
+            };
+            if still {
+                self.drop_job(id, Outcome::TimedOut(kind), effects);
+            } else {
+                self.arm_expiry(id);
+            }
+        }
+    }
+}

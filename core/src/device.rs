@@ -1,0 +1,59 @@
+//! What is kept per device: its mode, the guard's account, and the batch turn.
+
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{InstanceId, Mode, ModelId, Ppm, Span, Time};
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct DeviceState {
+    /// Its instances that are not gone, in order of their ids.
+    pub instances: Vec<InstanceId>,
+    pub mode: Mode,
+    /// Interactive grants under way.
+    pub interactive: u32,
+    /// When the time after the last interactive step is over.
+    pub window: Time,
+    /// The guard may start a grant from then on.
+    pub guard_next: Time,
+    /// Guard grants under way.
+    pub guards: u32,
+    /// How many might be when the last one started.
+    pub guard_limit: u32,
+    pub turn: Option<Turn>,
+    /// No turn begins before then: overdue jobs one after another would starve background.
+    pub turn_next: Time,
+}
+
+/// A batch turn under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Turn {
+    pub model: ModelId,
+    pub until: Time,
+}
+
+impl Default for DeviceState {
+    fn default() -> DeviceState {
+        DeviceState {
+            instances: Vec::new(),
+            mode: Mode::Idle,
+            interactive: 0,
+            window: Time::ZERO,
+            guard_next: Time::ZERO,
+            guards: 0,
+            guard_limit: 0,
+            turn: None,
+            turn_next: Time::ZERO,
+        }
+    }
+}
+
+impl DeviceState {
+    /// Charges a guard grant that ran from `start` to `now`: the next may start once the guard's `share` of the time is kept.
+    pub fn charge_guard(&mut self, start: Time, now: Time, share: Ppm) {
+        let owed: Span = now.since(start).divided_up(share);
+        self.guard_next = self.guard_next.max(start).after(owed);
+        self.guards = self.guards.saturating_sub(1);
+    }
+}

@@ -1,0 +1,184 @@
+//! Who gets a free slot: lines are offered to instances and instances to lines, higher classes first.
+//!
+//! After each input the lines and devices it touched are settled: afterwards no job waits that a rule would start.
+
+use crate::{
+    Capacity, Class, DeviceId, Effects, InstanceId, Mode, Right, Scheduler, Span, Time,
+    instance::Instance,
+    queue::{LineId, Rank},
+};
+
+impl Scheduler {
+    /// Starts the head of a line, again and again, on the best instance that may take it.
+    pub(crate) fn offer_line(&mut self, line: LineId, class: Class, effects: &mut Effects) {
+        while let Some(head) = self.lines[line.index()].class(class).first() {
+            let Some(weight) = self.jobs.get(head.0).map(|job| job.weight_of(job.next_step().unwrap_or(0))) else {
+                return;
+            };
+            let Some(best) = self.choose(line, class, weight) else { return };
+            if self.hold(best, class) {
+                return;
+            }
+            self.grant(best, class, Right::Order, Some(line), effects);
+        }
+    }
+
+    /// The instance that may take a step of this class and weight from the line now and would end it first; where variants
+    /// differ, the better one, and for lower classes rather one that no user is talking to. Ties go by device.
+    fn choose(&self, line: LineId, class: Class, weight: u32) -> Option<InstanceId> {
+        let line = &self.lines[line.index()];
+        let servers = self.servers(line);
+        let variants = &self.targets[line.target as usize].variants;
+        let mut best: Option<((bool, usize, Span), InstanceId)> = None;
+        for &id in servers.as_slice() {
+            let instance = &self.instances[id.index()];
+            if !self.may_take(instance, class) || !self.suits(line, class, instance.model) {
+                continue;
+            }
+            let (busy, variant) = match variants[..] {
+                [_] => (false, 0),
+                _ => {
+                    let place = variants.iter().position(|&one| one == instance.model).unwrap_or(usize::MAX);
+                    (class != Class::Interactive && self.hot(instance.model), place)
+                }
+            };
+            let key = (busy, variant, self.batch_time(instance, u64::from(weight)));
+            if best.is_none_or(|(known, _)| key < known) {
+                best = Some((key, id));
+            }
+        }
+        best.map(|(_, id)| id)
+    }
+
+    /// Whether the rules let an instance take a step of this class in its own right now.
+    fn may_take(&self, instance: &Instance, class: Class) -> bool {
+        match class {
+            Class::Interactive => instance.free() > 0,
+            Class::Background | Class::Batch => {
+                self.has_room(instance, class)
+                    && self.devices[instance.device.index()].mode == Mode::Idle
+                    && !self.higher_waits(instance, class)
+            }
+        }
+    }
+
+    /// Whether an instance has a slot that this class may use.
+    pub(crate) fn has_room(&self, instance: &Instance, class: Class) -> bool {
+        let free = instance.free();
+        free > 0 && free > self.reserved(instance, class)
+    }
+
+    /// Whether a job of a higher class waits for this instance: if it has room then, its batch is held for that job.
+    pub(crate) fn higher_waits(&self, instance: &Instance, class: Class) -> bool {
+        Class::ALL.into_iter().filter(|&other| other < class).any(|other| self.head(instance, other).is_some())
+    }
+
+    /// The first in order of a class among the lines that an instance serves.
+    pub(crate) fn head(&self, instance: &Instance, class: Class) -> Option<(LineId, Rank)> {
+        let mut best = None;
+        for &id in &instance.lines {
+            let line = &self.lines[id.index()];
+            if let Some(rank) = line.class(class).first_rank()
+                && self.suits(line, class, instance.model)
+            {
+                best = Rank::better(best, Some((id, rank)));
+            }
+        }
+        best
+    }
+
+    /// Fills the free slots of an instance, higher classes first.
+    pub(crate) fn offer_instance(&mut self, id: InstanceId, effects: &mut Effects) {
+        while let Some((class, right)) = self.next_for(id) {
+            if self.hold(id, class) {
+                return;
+            }
+            self.grant(id, class, right, None, effects);
+        }
+    }
+
+    /// The class whose head an instance takes next, and by which right; `None` if it is full or may take nothing.
+    fn next_for(&mut self, id: InstanceId) -> Option<(Class, Right)> {
+        let instance = &self.instances[id.index()];
+        if instance.free() == 0 {
+            return None;
+        }
+        if self.head(instance, Class::Interactive).is_some() {
+            return Some((Class::Interactive, Right::Order));
+        }
+        if self.devices[instance.device.index()].mode == Mode::Interactive || self.lower_queued() == 0 {
+            return None;
+        }
+        let batch = self.has_room(instance, Class::Batch) && self.head(instance, Class::Batch).is_some();
+        if batch && self.has_turn(instance) {
+            return Some((Class::Batch, Right::Turn));
+        }
+        if self.head(instance, Class::Background).is_some() {
+            return self.has_room(instance, Class::Background).then_some((Class::Background, Right::Order));
+        }
+        batch.then_some((Class::Batch, Right::Order))
+    }
+
+    /// Whether an instance holds its under-full batch of this class to fill: until min(oldest arrival + wait, earliest
+    /// deadline - T(n)).
+    fn hold(&mut self, id: InstanceId, class: Class) -> bool {
+        let instance = &self.instances[id.index()];
+        let Capacity::Batch { max, wait } = instance.capacity else { return false };
+        if wait.is_zero() {
+            return false;
+        }
+        let until = self.hold_until(instance, class, u64::from(max), wait).filter(|&until| until > self.now);
+        self.instances[id.index()].held = until;
+        until.is_some()
+    }
+
+    fn hold_until(&self, instance: &Instance, class: Class, max: u64, wait: Span) -> Option<Time> {
+        let lines = || instance.lines.iter().map(|line| &self.lines[line.index()]);
+        let weight: u64 = lines().map(|line| line.class(class).weight()).sum();
+        if weight >= max {
+            return None;
+        }
+        let service = self.batch_time(instance, weight);
+        let jobs = lines().flat_map(|line| line.class(class).iter()).filter_map(|id| self.jobs.get(id.0));
+        let limits = jobs.map(|job| {
+            let filled = job.arrived.after(wait);
+            job.deadline.map_or(filled, |deadline| filled.min(deadline.before(service)))
+        });
+        limits.min()
+    }
+
+    /// Settles every device on which a line is served.
+    pub(crate) fn settle_servers(&mut self, line: LineId, effects: &mut Effects) {
+        let mut place = 0;
+        while let Some(device) = self.server_device(line, place) {
+            self.settle_device(device, effects);
+            place += 1;
+        }
+    }
+
+    fn server_device(&self, line: LineId, place: usize) -> Option<DeviceId> {
+        let servers = self.servers(&self.lines[line.index()]);
+        servers.as_slice().get(place).map(|id| self.instances[id.index()].device)
+    }
+
+    /// Brings a device's mode up to date and starts what its lower classes may start.
+    pub(crate) fn settle_device(&mut self, device: DeviceId, effects: &mut Effects) {
+        self.update_mode(device, effects);
+        if self.lower_queued() == 0 {
+            return;
+        }
+        match self.devices[device.index()].mode {
+            Mode::Idle => self.offer_device(device, effects),
+            Mode::Interactive => self.guard(device, effects),
+        }
+    }
+
+    /// Offers every instance of a device to its lines.
+    pub(crate) fn offer_device(&mut self, device: DeviceId, effects: &mut Effects) {
+        let mut place = 0;
+        while let Some(&id) = self.devices[device.index()].instances.get(place) {
+            self.offer_instance(id, effects);
+            place += 1;
+        }
+    }
+}

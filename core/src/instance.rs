@@ -1,0 +1,117 @@
+//! A model on a device, from the start of its load until its process is gone.
+
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Attempt, Capacity, Class, DeviceId, GrantedStep, ModelId, Right, ServiceTimes, StopCause, Time, queue::LineId,
+};
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Instance {
+    pub model: ModelId,
+    pub device: DeviceId,
+    pub slot: Slot,
+    pub capacity: Capacity,
+    /// What is believed of its service.
+    pub times: ServiceTimes,
+    /// The lines it takes jobs from.
+    pub lines: Vec<LineId>,
+    /// Until when its under-full batch is held.
+    pub held: Option<Time>,
+}
+
+/// Where an instance is in its life.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum Slot {
+    /// Its process starts.
+    Loading {
+        attempt: Attempt,
+        /// When it is believed to be ready.
+        expected: Time,
+        /// Whether it is to be stopped once it is ready.
+        then: Option<StopCause>,
+    },
+    /// It takes work.
+    Ready { running: Vec<Running> },
+    /// It finishes what it has and takes no more.
+    Draining { running: Vec<Running>, after: Leaving },
+    /// Its process was told to end.
+    Stopping { attempt: Attempt },
+    /// Its process is gone.
+    Gone,
+}
+
+/// What happens to an instance once it has finished what it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Leaving {
+    /// Its process is told to end.
+    Stop(StopCause),
+    /// Its process is gone already; its grants only have to be said to have failed.
+    Exited,
+}
+
+/// A grant under way.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Running {
+    pub attempt: Attempt,
+    pub class: Class,
+    pub right: Right,
+    pub start: Time,
+    /// When it should end.
+    pub expected: Time,
+    pub weight: u32,
+    /// Grants that were under way on the instance when it started.
+    pub beside: u32,
+    pub steps: Vec<GrantedStep>,
+    pub aborted: Aborted,
+}
+
+/// Whether a grant was asked to break off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Aborted {
+    No,
+    Yes,
+}
+
+impl Slot {
+    /// The grants under way.
+    pub fn running(&self) -> &[Running] {
+        match self {
+            Slot::Ready { running } | Slot::Draining { running, .. } => running,
+            Slot::Loading { .. } | Slot::Stopping { .. } | Slot::Gone => &[],
+        }
+    }
+
+    pub fn running_mut(&mut self) -> Option<&mut Vec<Running>> {
+        match self {
+            Slot::Ready { running } | Slot::Draining { running, .. } => Some(running),
+            Slot::Loading { .. } | Slot::Stopping { .. } | Slot::Gone => None,
+        }
+    }
+
+    pub fn is_ready(&self) -> bool {
+        matches!(self, Slot::Ready { .. })
+    }
+}
+
+impl Instance {
+    /// Grants it could take now, were it asked: free slots, or one batch.
+    pub fn free(&self) -> u32 {
+        let Slot::Ready { running } = &self.slot else { return 0 };
+        let all = match self.capacity {
+            Capacity::Slots { slots } => slots,
+            Capacity::Batch { .. } => 1,
+        };
+        all.saturating_sub(running.len() as u32)
+    }
+
+    /// The inputs or steps that run side by side when it is full.
+    pub fn at_once(&self) -> u64 {
+        match self.capacity {
+            Capacity::Slots { slots } => u64::from(slots.max(1)),
+            Capacity::Batch { max, .. } => u64::from(max.max(1)),
+        }
+    }
+}

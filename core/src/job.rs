@@ -1,0 +1,121 @@
+//! A job from its arrival to its end.
+
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Bytes, Class, Finish, JobId, LabelId, ModelId, Needs, Order, Outcome, Overdue, Quality, Span, Submission, Time,
+    Wanted,
+    queue::{LineId, Rank},
+};
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Job {
+    pub label: LabelId,
+    pub class: Class,
+    pub ask: Ask,
+    pub target: u32,
+    /// The line it waits in; `None` once its last step is granted.
+    pub line: Option<LineId>,
+    pub arrived: Time,
+    pub deadline: Option<Time>,
+    pub max_wait: Option<Span>,
+    pub hopeless: Hopeless,
+    pub body: Bytes,
+    pub prompt_tokens: u32,
+    pub max_tokens: Option<u32>,
+    /// All its inputs, and how many make a step.
+    pub inputs: u32,
+    pub chunk: u32,
+    /// Steps granted so far in order, steps under way, steps done, and steps to be done again.
+    pub granted: u32,
+    pub running: u32,
+    pub done: u32,
+    pub again: Vec<u32>,
+    pub requeued: Requeued,
+    /// Its arrival, or the end of its last step.
+    pub progress: Time,
+    /// Its entry in the index of expiries, while it waits without a running step.
+    pub expires: Option<(Time, Overdue)>,
+    pub started: Option<Time>,
+    pub first_token: Option<Time>,
+    pub model: Option<ModelId>,
+}
+
+/// What a client asked for, from which its target follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Ask {
+    pub wanted: Wanted,
+    pub quality: Option<Quality>,
+    pub needs: Needs,
+}
+
+/// Whether a job that can no longer meet its deadline is dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Hopeless {
+    Kept,
+    Dropped,
+}
+
+/// Whether a failed step has sent the job back to its place before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Requeued {
+    Never,
+    Once,
+}
+
+impl Ask {
+    pub fn of(submission: &Submission) -> Ask {
+        Ask { wanted: submission.wanted, quality: submission.quality, needs: submission.needs }
+    }
+}
+
+impl Job {
+    /// How many steps it has.
+    pub fn steps(&self) -> u32 {
+        self.inputs.div_ceil(self.chunk)
+    }
+
+    /// The inputs of one step: the last may be smaller.
+    pub fn weight_of(&self, step: u32) -> u32 {
+        self.chunk.min(self.inputs - step.saturating_mul(self.chunk).min(self.inputs))
+    }
+
+    /// The inputs of the steps that still have to be granted.
+    pub fn waiting_weight(&self) -> u64 {
+        let fresh = self.inputs - self.granted.saturating_mul(self.chunk).min(self.inputs);
+        u64::from(fresh) + self.again.iter().map(|&step| u64::from(self.weight_of(step))).sum::<u64>()
+    }
+
+    /// The step that would be granted next.
+    pub fn next_step(&self) -> Option<u32> {
+        self.again.last().copied().or((self.granted < self.steps()).then_some(self.granted))
+    }
+
+    /// Counts the next step as granted.
+    pub fn take_step(&mut self) {
+        if self.again.pop().is_none() {
+            self.granted += 1;
+        }
+        self.running += 1;
+    }
+
+    pub fn rank(&self, id: JobId, order: Order) -> Rank {
+        Rank::of(order, id, self.deadline)
+    }
+
+    pub fn finish(&self, job: JobId, outcome: Outcome) -> Finish {
+        Finish {
+            job,
+            outcome,
+            label: self.label,
+            class: self.class,
+            model: self.model,
+            arrived: self.arrived,
+            started: self.started,
+            first_token: self.first_token,
+            deadline: self.deadline,
+        }
+    }
+}

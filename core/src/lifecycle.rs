@@ -1,0 +1,196 @@
+//! The life of instances: loading, ready, draining, stopping, gone. An instance with steps in flight is never stopped: it
+//! drains first, and draining is final.
+
+use alloc::vec::Vec;
+
+use crate::{
+    Attempt, Bytes, Capacity, DeviceId, Effect, Effects, Estimate, InstanceId, ModelId, Nonsense, Note, Request,
+    Scheduler, ServiceTimes, Span, StopCause,
+    instance::{Instance, Leaving, Slot},
+    scheduler::ModelState,
+};
+
+impl Scheduler {
+    /// Makes room for every configured model that is not known yet, each with a target of its own.
+    pub(crate) fn add_models(&mut self, estimates: &[Estimate]) {
+        for number in self.models.len()..self.configuration.models.len() {
+            let model = ModelId(number as u32);
+            self.models.push(ModelState::default());
+            self.add_target(alloc::vec![model]);
+        }
+        for estimate in estimates {
+            if let Some(state) = self.models.get_mut(estimate.model.index()) {
+                state.estimates.retain(|known| known.device != estimate.device);
+                state.estimates.push(*estimate);
+            }
+        }
+    }
+
+    /// A model that is loaded before the run begins.
+    pub(crate) fn admit_resident(&mut self, model: ModelId, device: DeviceId) -> Option<InstanceId> {
+        self.add_instance(model, device, Slot::Ready { running: Vec::new() })
+    }
+
+    fn add_instance(&mut self, model: ModelId, device: DeviceId, slot: Slot) -> Option<InstanceId> {
+        let (capacity, times) = self.placement(model, device)?;
+        let id = InstanceId(self.instances.len() as u32);
+        self.instances.push(Instance { model, device, slot, capacity, times, lines: Vec::new(), held: None });
+        self.devices[device.index()].instances.push(id);
+        Some(id)
+    }
+
+    fn placement(&self, model: ModelId, device: DeviceId) -> Option<(Capacity, ServiceTimes)> {
+        let known = self.configuration.model(model)?;
+        let times = known.predicted_on(device)?;
+        (device.index() < self.devices.len()).then_some((known.capacity, times))
+    }
+
+    pub(crate) fn operate(&mut self, request: Request, effects: &mut Effects) {
+        match request {
+            Request::Load { model, device } => self.load(model, device, effects),
+            Request::Unload { instance } => self.drain(instance, StopCause::Operator, effects),
+        }
+    }
+
+    fn load(&mut self, model: ModelId, device: DeviceId, effects: &mut Effects) {
+        let there = self.instances_of(model).any(|id| self.instances[id.index()].device == device);
+        let known = self.models.get(model.index()).is_some_and(|state| !state.removed);
+        if there || !known {
+            let cause = if there { Nonsense::AlreadyThere } else { Nonsense::NoSuchPlacement };
+            return effects.note(Note::Ignored { cause });
+        }
+        let estimate = self.models[model.index()].estimates.iter().find(|known| known.device == device).copied();
+        let time = estimate.map_or(Span::ZERO, |estimate| estimate.load_time);
+        let reservation = estimate.map_or(Bytes::ZERO, |estimate| estimate.footprint);
+        let attempt = self.attempt();
+        let slot = Slot::Loading { attempt, expected: self.now.after(time), then: None };
+        match self.add_instance(model, device, slot) {
+            Some(instance) => effects.push(Effect::Load { attempt, instance, model, device, reservation }),
+            None => effects.note(Note::Ignored { cause: Nonsense::NoSuchPlacement }),
+        }
+    }
+
+    /// Lets an instance finish what it has, then stops it. Jobs that were routed to it find new places at once.
+    pub(crate) fn drain(&mut self, id: InstanceId, cause: StopCause, effects: &mut Effects) {
+        let Some(instance) = self.instances.get_mut(id.index()) else {
+            return effects.note(Note::Ignored { cause: Nonsense::NoSuchInstance });
+        };
+        match &mut instance.slot {
+            Slot::Loading { then, .. } => *then = Some(cause),
+            Slot::Ready { running } => {
+                let running = core::mem::take(running);
+                instance.slot = Slot::Draining { running, after: Leaving::Stop(cause) };
+                self.leave_service(id);
+                effects.note(Note::Draining { instance: id, cause });
+                self.finish_draining(id, effects);
+                self.settle_all(effects);
+            }
+            Slot::Draining { .. } | Slot::Stopping { .. } => {}
+            Slot::Gone => effects.note(Note::Ignored { cause: Nonsense::NoSuchInstance }),
+        }
+    }
+
+    /// Takes an instance out of every list of servers.
+    fn leave_service(&mut self, id: InstanceId) {
+        self.instances[id.index()].held = None;
+        let model = self.instances[id.index()].model;
+        self.connect_model(model);
+        self.reroute(id);
+    }
+
+    /// Offers everything to everybody: after a change of who is there, which no single line or device bounds.
+    pub(crate) fn settle_all(&mut self, effects: &mut Effects) {
+        for device in (0..self.devices.len() as u32).map(DeviceId) {
+            self.offer_device(device, effects);
+            self.settle_device(device, effects);
+        }
+    }
+
+    /// Stops a draining instance that has nothing left to finish; whether it was draining.
+    pub(crate) fn finish_draining(&mut self, id: InstanceId, effects: &mut Effects) -> bool {
+        let Slot::Draining { running, after } = &self.instances[id.index()].slot else { return false };
+        if !running.is_empty() {
+            return true;
+        }
+        match *after {
+            Leaving::Exited => self.gone(id),
+            Leaving::Stop(cause) => self.stop(id, cause, effects),
+        }
+        true
+    }
+
+    fn stop(&mut self, id: InstanceId, cause: StopCause, effects: &mut Effects) {
+        let attempt = self.attempt();
+        self.instances[id.index()].slot = Slot::Stopping { attempt };
+        effects.push(Effect::Stop { attempt, instance: id, cause });
+    }
+
+    fn gone(&mut self, id: InstanceId) {
+        let instance = &mut self.instances[id.index()];
+        instance.slot = Slot::Gone;
+        let device = instance.device;
+        self.devices[device.index()].instances.retain(|&other| other != id);
+    }
+
+    pub(crate) fn load_finished(&mut self, attempt: Attempt, id: InstanceId, effects: &mut Effects) {
+        let Some(then) = self.loading(attempt, id) else {
+            return effects.note(Note::Ignored { cause: Nonsense::NoSuchAttempt });
+        };
+        let model = self.instances[id.index()].model;
+        self.instances[id.index()].slot = Slot::Ready { running: Vec::new() };
+        if let Some(cause) = then {
+            return self.drain(id, cause, effects);
+        }
+        self.connect_model(model);
+        self.settle_all(effects);
+    }
+
+    pub(crate) fn load_failed(&mut self, attempt: Attempt, id: InstanceId, effects: &mut Effects) {
+        match self.loading(attempt, id) {
+            Some(_) => {
+                self.gone(id);
+                self.settle_all(effects);
+            }
+            None => effects.note(Note::Ignored { cause: Nonsense::NoSuchAttempt }),
+        }
+    }
+
+    /// What is to follow the load of that attempt, if it is under way.
+    fn loading(&self, attempt: Attempt, id: InstanceId) -> Option<Option<StopCause>> {
+        match self.instance(id)?.slot {
+            Slot::Loading { attempt: own, then, .. } if own == attempt => Some(then),
+            Slot::Loading { .. } | Slot::Ready { .. } | Slot::Draining { .. } | Slot::Stopping { .. } | Slot::Gone => {
+                None
+            }
+        }
+    }
+
+    pub(crate) fn exited(&mut self, id: InstanceId, effects: &mut Effects) {
+        let Some(instance) = self.instances.get_mut(id.index()) else {
+            return effects.note(Note::Ignored { cause: Nonsense::NoSuchInstance });
+        };
+        match &mut instance.slot {
+            Slot::Ready { running } | Slot::Draining { running, .. } => {
+                let running = core::mem::take(running);
+                instance.slot = Slot::Draining { running, after: Leaving::Exited };
+                self.leave_service(id);
+                self.finish_draining(id, effects);
+                self.settle_all(effects);
+            }
+            Slot::Loading { .. } | Slot::Stopping { .. } => {}
+            Slot::Gone => effects.note(Note::Ignored { cause: Nonsense::NoSuchInstance }),
+        }
+    }
+
+    pub(crate) fn stop_finished(&mut self, attempt: Attempt, id: InstanceId, effects: &mut Effects) {
+        let stopping = self.instance(id).is_some_and(|instance| match instance.slot {
+            Slot::Stopping { attempt: own } => own == attempt,
+            Slot::Loading { .. } | Slot::Ready { .. } | Slot::Draining { .. } | Slot::Gone => false,
+        });
+        if stopping {
+            self.gone(id);
+        } else {
+            effects.note(Note::Ignored { cause: Nonsense::NoSuchAttempt });
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! Earliest deadline first, with the weight before any rank: an order-statistic index.
+//!
+//! Entries lie sorted in leaves of at most [`LEAF`] entries; a Fenwick tree (Fenwick 1994) over the leaves answers how much
+//! weight lies before one. A leaf that fills at its end starts a new one behind the last, which costs O(log n); one that
+//! fills in the middle is split and the tree rebuilt, O(n / LEAF) once in LEAF / 2 insertions.
+
+use alloc::{collections::VecDeque, vec::Vec};
+
+use serde::{Deserialize, Serialize};
+
+use super::Rank;
+use crate::JobId;
+
+const LEAF: usize = 128;
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Edf {
+    /// Sorted; those before `first` are empty, all others are not.
+    leaves: Vec<Leaf>,
+    first: usize,
+    /// Fenwick tree over the weights of `leaves`.
+    tree: Vec<u64>,
+    len: usize,
+    weight: u64,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Leaf {
+    entries: VecDeque<(Rank, u64)>,
+}
+
+impl Edf {
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    pub fn weight(&self) -> u64 {
+        self.weight
+    }
+
+    pub fn first(&self) -> Option<Rank> {
+        self.leaves.get(self.first)?.entries.front().map(|entry| entry.0)
+    }
+
+    pub fn insert(&mut self, rank: Rank, weight: u64) {
+        self.len += 1;
+        self.weight += weight;
+        let at = self.leaf_for(rank);
+        match self.leaves.get(at) {
+            None => self.append(rank, weight),
+            Some(leaf) if leaf.entries.len() < LEAF => self.insert_into(at, rank, weight),
+            Some(leaf) if at + 1 == self.leaves.len() && leaf.last().is_some_and(|last| last < rank) => {
+                self.append(rank, weight);
+            }
+            Some(_) => {
+                self.split(at);
+                let at = self.leaf_for(rank);
+                self.insert_into(at, rank, weight);
+            }
+        }
+    }
+
+    /// The first leaf whose last entry is not before `rank`; the last leaf if all are.
+    fn leaf_for(&self, rank: Rank) -> usize {
+        let tail = self.leaves.get(self.first..).unwrap_or(&[]);
+        let at = self.first + tail.partition_point(|leaf| leaf.last().is_some_and(|last| last < rank));
+        at.min(self.leaves.len().saturating_sub(1)).max(self.first)
+    }
+
+    fn insert_into(&mut self, at: usize, rank: Rank, weight: u64) {
+        let entries = &mut self.leaves[at].entries;
+        let place = entries.partition_point(|entry| entry.0 < rank);
+        entries.insert(place, (rank, weight));
+        self.add(at, weight);
+    }
+
+    fn append(&mut self, rank: Rank, weight: u64) {
+        let number = self.leaves.len() + 1;
+        let mut leaf = Leaf { entries: VecDeque::with_capacity(LEAF) };
+        leaf.entries.push_back((rank, weight));
+        self.leaves.push(leaf);
+        let reach = 1 << number.trailing_zeros();
+        let below = self.sum(number - 1) - self.sum(number - reach);
+        self.tree.push(below + weight);
+    }
+
+    fn split(&mut self, at: usize) {
+        let upper = self.leaves[at].entries.split_off(LEAF / 2);
+        self.leaves.insert(at + 1, Leaf { entries: upper });
+        self.rebuild();
+    }
+
+    /// Drops empty leaves and computes the tree afresh.
+    fn rebuild(&mut self) {
+        self.leaves.retain(|leaf| !leaf.entries.is_empty());
+        self.first = 0;
+        self.tree.clear();
+        self.tree.extend(self.leaves.iter().map(Leaf::weight));
+        for number in 1..=self.tree.len() {
+            let parent = number + (1 << number.trailing_zeros());
+            if parent <= self.tree.len() {
+                self.tree[parent - 1] += self.tree[number - 1];
+            }
+        }
+    }
+
+    pub fn remove(&mut self, rank: Rank, _weight: u64) -> bool {
+        let at = self.leaf_for(rank);
+        let Some(leaf) = self.leaves.get_mut(at) else { return false };
+        let Ok(place) = leaf.entries.binary_search_by(|entry| entry.0.cmp(&rank)) else { return false };
+        let Some((_, weight)) = leaf.entries.remove(place) else { return false };
+        let emptied = leaf.entries.is_empty();
+        self.len -= 1;
+        self.weight -= weight;
+        self.subtract(at, weight);
+        if emptied {
+            self.drop_leaf(at);
+        }
+        true
+    }
+
+    fn drop_leaf(&mut self, at: usize) {
+        if at == self.first {
+            self.first += 1;
+            if self.len == 0 || self.first > 16 + self.leaves.len() / 2 {
+                self.rebuild();
+            }
+        } else {
+            self.rebuild();
+        }
+    }
+
+    pub fn lighten(&mut self, rank: Rank, by: u64) {
+        let at = self.leaf_for(rank);
+        let Some(leaf) = self.leaves.get_mut(at) else { return };
+        let Ok(place) = leaf.entries.binary_search_by(|entry| entry.0.cmp(&rank)) else { return };
+        let entry = &mut leaf.entries[place];
+        let by = by.min(entry.1);
+        entry.1 -= by;
+        self.weight -= by;
+        self.subtract(at, by);
+    }
+
+    pub fn weight_before(&self, rank: Rank) -> u64 {
+        let at = self.leaf_for(rank);
+        let Some(leaf) = self.leaves.get(at) else { return 0 };
+        let within: u64 = leaf.entries.iter().take_while(|entry| entry.0 < rank).map(|entry| entry.1).sum();
+        self.sum(at) + within
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = JobId> {
+        self.leaves.iter().flat_map(|leaf| leaf.entries.iter().map(|entry| entry.0.job))
+    }
+
+    /// The weight of the first `count` leaves.
+    fn sum(&self, count: usize) -> u64 {
+        let (mut total, mut number) = (0, count);
+        while number > 0 {
+            total += self.tree[number - 1];
+            number &= number - 1;
+        }
+        total
+    }
+
+    fn add(&mut self, leaf: usize, weight: u64) {
+        let mut number = leaf + 1;
+        while number <= self.tree.len() {
+            self.tree[number - 1] += weight;
+            number += 1 << number.trailing_zeros();
+        }
+    }
+
+    fn subtract(&mut self, leaf: usize, weight: u64) {
+        let mut number = leaf + 1;
+        while number <= self.tree.len() {
+            self.tree[number - 1] -= weight;
+            number += 1 << number.trailing_zeros();
+        }
+    }
+}
+
+impl Leaf {
+    fn last(&self) -> Option<Rank> {
+        self.entries.back().map(|entry| entry.0)
+    }
+
+    fn weight(&self) -> u64 {
+        self.entries.iter().map(|entry| entry.1).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::{collections::BTreeMap, vec::Vec};
+
+    use super::*;
+    use crate::Time;
+
+    fn rank(due: u64, job: u64) -> Rank {
+        Rank { due: Time::from_nanos(due), job: JobId(job) }
+    }
+
+    /// A small reproducible generator: Marsaglia's xorshift (2003).
+    fn next(state: &mut u64) -> u64 {
+        *state ^= *state << 13;
+        *state ^= *state >> 7;
+        *state ^= *state << 17;
+        *state
+    }
+
+    fn agrees(edf: &Edf, model: &BTreeMap<Rank, u64>, probe: Rank) {
+        assert_eq!(edf.len(), model.len());
+        assert_eq!(edf.weight(), model.values().sum::<u64>());
+        assert_eq!(edf.first(), model.keys().next().copied());
+        assert_eq!(edf.weight_before(probe), model.range(..probe).map(|entry| entry.1).sum::<u64>());
+    }
+
+    #[test]
+    fn it_agrees_with_an_ordered_map_through_random_changes() {
+        let (mut edf, mut model, mut random) = (Edf::default(), BTreeMap::new(), 7);
+        for job in 0..30_000_u64 {
+            let grow = job % 10_000 < 6_000;
+            let new = rank(next(&mut random) % 5_000, job);
+            let weight = 1 + next(&mut random) % 32;
+            if grow || next(&mut random).is_multiple_of(3) {
+                edf.insert(new, weight);
+                model.insert(new, weight);
+            } else if next(&mut random).is_multiple_of(2) {
+                if let Some((first, weight)) = model.pop_first() {
+                    assert!(edf.remove(first, weight));
+                }
+            } else if let Some((&some, _)) = model.range(new..).next() {
+                model.remove(&some);
+                assert!(edf.remove(some, 0));
+                assert!(!edf.remove(some, 0));
+            }
+            if let Some((&some, weight)) = model.range_mut(new..).next()
+                && *weight > 1
+            {
+                *weight -= 1;
+                edf.lighten(some, 1);
+            }
+            agrees(&edf, &model, rank(next(&mut random) % 6_000, u64::MAX));
+        }
+        assert!(edf.iter().eq(model.keys().map(|rank| rank.job)));
+    }
+
+    #[test]
+    fn rising_deadlines_fill_leaves_one_after_another() {
+        let mut edf = Edf::default();
+        for job in 0..1_000 {
+            edf.insert(rank(job, job), 1);
+        }
+        assert_eq!(edf.leaves.len(), 1_000_usize.div_ceil(LEAF));
+        let order: Vec<_> = core::iter::from_fn(|| {
+            let first = edf.first()?;
+            edf.remove(first, 1);
+            Some(first.job.0)
+        })
+        .collect();
+        assert!(order.into_iter().eq(0..1_000));
+        assert!(edf.leaves.is_empty());
+    }
+}

@@ -1,0 +1,87 @@
+//! A new configuration takes the place of the old one: what waits is sorted into new lines, what runs goes on.
+
+use alloc::vec::Vec;
+
+use crate::{Effects, Failure, InstanceId, JobId, Outcome, Reconfiguration, Scheduler, StopCause, device::DeviceState};
+
+impl Scheduler {
+    pub(crate) fn reconfigure(&mut self, change: &Reconfiguration, effects: &mut Effects) {
+        let waiting: Vec<JobId> =
+            self.jobs.iter().filter(|(_, job)| job.line.is_some()).map(|(id, _)| JobId(id)).collect();
+        for &job in &waiting {
+            self.leave_line(job);
+        }
+        self.configuration = change.configuration.clone();
+        self.devices.resize_with(self.configuration.devices.len().max(self.devices.len()), DeviceState::default);
+        self.mark_removed(&change.removed);
+        self.rebuild_targets();
+        self.refresh_instances();
+        self.drain_removed(effects);
+        for job in waiting {
+            self.sort_in(job, effects);
+        }
+        self.settle_all(effects);
+    }
+
+    fn mark_removed(&mut self, removed: &[crate::ModelId]) {
+        for (number, state) in self.models.iter_mut().enumerate() {
+            state.removed = removed.iter().any(|model| model.index() == number);
+        }
+    }
+
+    /// Forgets all targets and lines and makes those of single models anew; families follow as jobs ask for them.
+    fn rebuild_targets(&mut self) {
+        let learned: Vec<_> = self.targets.drain(..).map(|target| (target.variants, target.outputs)).collect();
+        self.lines.clear();
+        self.spare_lines.clear();
+        for instance in &mut self.instances {
+            instance.lines.clear();
+            instance.held = None;
+        }
+        for number in 0..self.models.len() as u32 {
+            self.add_target(alloc::vec![crate::ModelId(number)]);
+        }
+        self.add_models(&[]);
+        for (variants, outputs) in learned {
+            let known = self.targets.iter().position(|target| target.variants == variants);
+            let place = known.unwrap_or_else(|| self.add_target(variants) as usize);
+            self.targets[place].outputs = outputs;
+        }
+    }
+
+    /// An instance keeps the capacity its process was started with; what is believed of its service may change.
+    fn refresh_instances(&mut self) {
+        for instance in &mut self.instances {
+            let Some(model) = self.configuration.model(instance.model) else { continue };
+            instance.times = model.predicted_on(instance.device).unwrap_or(instance.times);
+        }
+    }
+
+    /// Lets every instance go that serves a removed model or stands where its model may no longer be placed.
+    fn drain_removed(&mut self, effects: &mut Effects) {
+        let live: Vec<InstanceId> = self.devices.iter().flat_map(|device| device.instances.iter().copied()).collect();
+        for id in live {
+            let instance = &self.instances[id.index()];
+            let model = self.configuration.model(instance.model);
+            let placed = model.is_some_and(|model| model.predicted_on(instance.device).is_some());
+            if !placed || self.models[instance.model.index()].removed {
+                self.drain(id, StopCause::Removed, effects);
+            }
+        }
+    }
+
+    /// Finds a waiting job its place again; one whose model is gone fails.
+    fn sort_in(&mut self, id: JobId, effects: &mut Effects) {
+        let Some((ask, class)) = self.jobs.get(id.0).map(|job| (job.ask, job.class)) else { return };
+        match self.target_of(ask) {
+            Ok(target) => {
+                if let Some(job) = self.jobs.get_mut(id.0) {
+                    job.target = target;
+                }
+                let line = self.route(id, class, target);
+                self.enqueue(id, line);
+            }
+            Err(_) => self.drop_job(id, Outcome::Failed(Failure::ModelRemoved), effects),
+        }
+    }
+}

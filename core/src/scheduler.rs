@@ -1,0 +1,246 @@
+//! The scheduler: what it knows, and the one way in.
+//!
+//! It holds jobs that wait in lines, instances that run their steps, and devices with a mode each. An input changes what
+//! is known; then the instances and lines it touched are looked at once more and whatever may start is granted. It knows
+//! nothing of wall clocks, processes or requests, and it never learns how long a step will take before it has ended.
+
+use alloc::{string::String, vec::Vec};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Attempt, Class, Configuration, Effect, Effects, GrantedStep, IdTable, Input, InstanceId, JobId, Nonsense, Note,
+    Outcome, Policy, Started, Time,
+    device::DeviceState,
+    expiry::Expiry,
+    instance::Instance,
+    job::Job,
+    prediction::Factors,
+    queue::{Line, LineId},
+    target::Target,
+};
+
+/// The state machine. See the crate's documentation for how it is driven.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Scheduler {
+    pub(crate) now: Time,
+    pub(crate) phase: Phase,
+    pub(crate) configuration: Configuration,
+    pub(crate) jobs: IdTable<Job>,
+    pub(crate) next_job: JobId,
+    pub(crate) next_attempt: Attempt,
+    pub(crate) lines: Vec<Line>,
+    pub(crate) spare_lines: Vec<LineId>,
+    pub(crate) targets: Vec<Target>,
+    pub(crate) instances: Vec<Instance>,
+    pub(crate) devices: Vec<DeviceState>,
+    pub(crate) models: Vec<ModelState>,
+    pub(crate) factors: Factors,
+    pub(crate) expiry: Expiry,
+    pub(crate) queued: [Queued; 3],
+    pub(crate) wake: Option<Time>,
+    /// Whether what is due at `now` is being acted on.
+    #[serde(skip)]
+    pub(crate) lapsing: bool,
+    /// Step lists of ended grants, used again.
+    #[serde(skip)]
+    pub(crate) spare_steps: Vec<Vec<GrantedStep>>,
+}
+
+/// Whether the run has begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Phase {
+    Waiting,
+    Begun,
+}
+
+/// What is kept per model.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct ModelState {
+    /// The start or end of its last interactive step.
+    pub last_interactive: Option<Time>,
+    /// It takes no more work.
+    pub removed: bool,
+    /// What it is believed to need, by device.
+    pub estimates: Vec<crate::Estimate>,
+}
+
+/// What waits, per class.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Queued {
+    pub jobs: u64,
+    pub bytes: u64,
+}
+
+/// The scheduler's whole state, to be kept and restored.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Checkpoint(Scheduler);
+
+impl Default for Scheduler {
+    fn default() -> Scheduler {
+        Scheduler::new()
+    }
+}
+
+impl Scheduler {
+    /// A scheduler that has not been told anything yet; its first input is [`Input::Started`].
+    pub fn new() -> Scheduler {
+        Scheduler {
+            now: Time::ZERO,
+            phase: Phase::Waiting,
+            configuration: nothing(),
+            jobs: IdTable::new(),
+            next_job: JobId(0),
+            next_attempt: Attempt(0),
+            lines: Vec::new(),
+            spare_lines: Vec::new(),
+            targets: Vec::new(),
+            instances: Vec::new(),
+            devices: Vec::new(),
+            models: Vec::new(),
+            factors: Factors::default(),
+            expiry: Expiry::default(),
+            queued: [Queued::default(); 3],
+            wake: None,
+            lapsing: false,
+            spare_steps: Vec::new(),
+        }
+    }
+
+    /// Tells what happened at `now` and gets back, in `effects`, what is wanted. `effects` is cleared first. A `now` before
+    /// that of an earlier input is taken as the latest seen, and noted.
+    pub fn step(&mut self, now: Time, input: &Input, effects: &mut Effects) {
+        effects.clear();
+        if now < self.now {
+            effects.note(Note::Ignored { cause: Nonsense::TimeWentBack });
+        } else {
+            if self.wake.is_some_and(|due| due < now) {
+                self.lapse(now.before(crate::Span::from_nanos(1)), effects);
+            }
+            self.now = now;
+        }
+        self.apply(input, effects);
+        self.wake = self.next_wake();
+    }
+
+    fn apply(&mut self, input: &Input, effects: &mut Effects) {
+        match (self.phase, input) {
+            (Phase::Begun, Input::Submitted { job, submission }) => self.submit(*job, submission, effects),
+            (Phase::Begun, Input::GrantFinished { attempt, instance, measured }) => {
+                self.grant_finished(*attempt, *instance, *measured, effects);
+            }
+            (Phase::Begun, Input::TimerDue) => self.lapse(self.now, effects),
+            (Phase::Begun, other) => self.apply_rare(other, effects),
+            (Phase::Waiting, Input::Started(started)) => self.start(started, effects),
+            (Phase::Waiting, _) => effects.note(Note::Ignored { cause: Nonsense::NotStarted }),
+        }
+    }
+
+    fn apply_rare(&mut self, input: &Input, effects: &mut Effects) {
+        match input {
+            Input::Started(_) => effects.note(Note::Ignored { cause: Nonsense::StartedTwice }),
+            Input::Reconfigured(change) => self.reconfigure(change, effects),
+            Input::Cancelled { job } => self.cancel(*job, effects),
+            Input::GrantFailed { attempt, instance, cause, sent } => {
+                self.grant_failed(*attempt, *instance, *cause, *sent, effects);
+            }
+            Input::LoadFinished { attempt, instance, footprint: _ } => self.load_finished(*attempt, *instance, effects),
+            Input::LoadFailed { attempt, instance, cause: _ } => self.load_failed(*attempt, *instance, effects),
+            Input::Exited { instance, cause: _ } => self.exited(*instance, effects),
+            Input::StopFinished { attempt, instance } => self.stop_finished(*attempt, *instance, effects),
+            Input::Operator(request) => self.operate(*request, effects),
+            Input::Snapshot(_)
+            | Input::SnapshotFailed { .. }
+            | Input::Pressure { .. }
+            | Input::OutOfMemory { .. }
+            | Input::Submitted { .. }
+            | Input::GrantFinished { .. }
+            | Input::TimerDue => {}
+        }
+    }
+
+    /// When the driver has to say [`Input::TimerDue`], if nothing happens before. Never earlier than the last input; at its
+    /// very time only if something is due then that waits for the timer, and after a timer input always later.
+    pub fn wake_at(&self) -> Option<Time> {
+        self.wake
+    }
+
+    /// The latest time it was told.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// The configuration in force.
+    pub fn configuration(&self) -> &Configuration {
+        &self.configuration
+    }
+
+    /// Jobs that have not ended.
+    pub fn jobs_in_flight(&self) -> usize {
+        self.jobs.len()
+    }
+
+    /// Its whole state, to be serialised. [`Scheduler::restore`] gives a scheduler that answers every later input alike.
+    pub fn checkpoint(&self) -> Checkpoint {
+        Checkpoint(self.clone())
+    }
+
+    /// The scheduler a checkpoint was made of.
+    pub fn restore(checkpoint: Checkpoint) -> Scheduler {
+        checkpoint.0
+    }
+
+    fn start(&mut self, started: &Started, effects: &mut Effects) {
+        self.phase = Phase::Begun;
+        self.configuration = started.configuration.clone();
+        self.devices.resize_with(self.configuration.devices.len(), DeviceState::default);
+        self.factors = Factors::stored(&started.profiles);
+        self.add_models(&started.estimates);
+        for resident in &started.residents {
+            if self.admit_resident(resident.model, resident.device).is_none() {
+                effects.note(Note::Ignored { cause: Nonsense::NoSuchPlacement });
+            }
+        }
+        for target in 0..self.targets.len() as u32 {
+            self.connect(target);
+        }
+    }
+
+    pub(crate) fn attempt(&mut self) -> Attempt {
+        let attempt = self.next_attempt;
+        self.next_attempt = Attempt(attempt.0 + 1);
+        attempt
+    }
+
+    pub(crate) fn policy(&self) -> &Policy {
+        &self.configuration.policy
+    }
+
+    /// Jobs of the lower classes that wait anywhere.
+    pub(crate) fn lower_queued(&self) -> u64 {
+        self.queued[Class::Background.index()].jobs + self.queued[Class::Batch.index()].jobs
+    }
+
+    /// Ends a job that is in no line any more.
+    pub(crate) fn end(&mut self, id: JobId, outcome: Outcome, effects: &mut Effects) {
+        if let Some(job) = self.jobs.remove(id.0) {
+            effects.push(Effect::Finish(job.finish(id, outcome)));
+        }
+    }
+
+    pub(crate) fn instance(&self, id: InstanceId) -> Option<&Instance> {
+        self.instances.get(id.index())
+    }
+}
+
+fn nothing() -> Configuration {
+    Configuration {
+        policy: Policy::default(),
+        devices: Vec::new(),
+        models: Vec::new(),
+        families: Vec::new(),
+        labels: Vec::<String>::new(),
+        seed: 0,
+    }
+}

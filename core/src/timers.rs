@@ -1,0 +1,60 @@
+//! What is due when. Every due time but the expiries is read off devices and instances, so no stale timer exists.
+
+use crate::{Class, DeviceId, Effects, Scheduler, Time};
+
+impl Scheduler {
+    /// Acts on everything that was due by `until`.
+    pub(crate) fn lapse(&mut self, until: Time, effects: &mut Effects) {
+        self.now = self.now.max(until);
+        self.lapsing = true;
+        self.expire(until, effects);
+        for id in (0..self.devices.len() as u32).map(DeviceId) {
+            self.lapse_turn(id, effects);
+            self.lapse_holds(id);
+            self.update_mode(id, effects);
+            self.offer_device(id, effects);
+            self.settle_device(id, effects);
+        }
+        self.lapsing = false;
+    }
+
+    fn lapse_holds(&mut self, id: DeviceId) {
+        for one in &self.devices[id.index()].instances {
+            let held = &mut self.instances[one.index()].held;
+            *held = held.filter(|&until| until > self.now);
+        }
+    }
+
+    pub(crate) fn next_wake(&self) -> Option<Time> {
+        let mut wake = self.expiry.first();
+        let lower = self.lower_queued() > 0;
+        for (number, device) in self.devices.iter().enumerate() {
+            let id = DeviceId(number as u32);
+            wake = earlier(wake, self.window_end(id));
+            wake = earlier(wake, device.turn.map(|turn| turn.until));
+            if lower {
+                wake = earlier(wake, self.guard_due(id));
+                wake = earlier(wake, self.reserve_ends(id));
+            }
+            for held in device.instances.iter().filter_map(|one| self.instances[one.index()].held) {
+                wake = earlier(wake, Some(held));
+            }
+        }
+        wake
+    }
+
+    /// When a model of the device cools down, and its reserved slots are free for lower classes.
+    fn reserve_ends(&self, id: DeviceId) -> Option<Time> {
+        let instances = self.devices[id.index()].instances.iter().map(|one| &self.instances[one.index()]);
+        let kept = instances.filter(|one| self.reserved(one, Class::Background) > 0 && one.free() > 0);
+        let ends = kept.filter_map(|one| self.models[one.model.index()].last_interactive);
+        ends.map(|last| last.after(self.policy().hot_ttl)).filter(|&end| end > self.now).min()
+    }
+}
+
+fn earlier(one: Option<Time>, other: Option<Time>) -> Option<Time> {
+    match (one, other) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}

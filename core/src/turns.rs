@@ -1,0 +1,64 @@
+//! Batch turns: in idle mode a batch job that has made no progress for long goes before background for a while.
+//! A turn is followed by at least `batch_max_starvation` without one on the device.
+
+use crate::{Class, DeviceId, Effects, Note, Right, Scheduler, device::Turn, instance::Instance};
+
+impl Scheduler {
+    /// Whether batch goes before background on an instance that has room: its model's turn is on, or its head is overdue and
+    /// the device has no turn.
+    pub(crate) fn has_turn(&self, instance: &Instance) -> bool {
+        match self.devices[instance.device.index()].turn {
+            Some(turn) => {
+                turn.model == instance.model
+                    && self.now < turn.until
+                    && self.head(instance, Class::Background).is_some()
+            }
+            None => self.is_overdue(instance) && self.head(instance, Class::Background).is_some(),
+        }
+    }
+
+    fn is_overdue(&self, instance: &Instance) -> bool {
+        let patience = self.policy().batch_max_starvation;
+        let due = self.now >= self.devices[instance.device.index()].turn_next;
+        let head = self.head(instance, Class::Batch).and_then(|(_, rank)| self.jobs.get(rank.job.0));
+        due && !patience.is_zero()
+            && head.is_some_and(|job| job.running == 0 && self.now >= job.progress.after(patience))
+    }
+
+    /// Begins a turn with its first grant.
+    pub(crate) fn begin_turn(&mut self, instance: crate::InstanceId, effects: &mut Effects) {
+        let (model, id) = (self.instances[instance.index()].model, self.instances[instance.index()].device);
+        if self.devices[id.index()].turn.is_none() {
+            let until = self.now.after(self.policy().batch_turn.max(crate::Span::from_nanos(1)));
+            self.devices[id.index()].turn = Some(Turn { model, until });
+            effects.note(Note::TurnBegan { device: id, model, until });
+        }
+    }
+
+    /// Ends a turn whose time is over.
+    pub(crate) fn lapse_turn(&mut self, id: DeviceId, effects: &mut Effects) {
+        if self.devices[id.index()].turn.is_some_and(|turn| turn.until <= self.now) {
+            self.end_turn(id, effects);
+        }
+    }
+
+    /// Ends a turn for which nothing waits or runs any more.
+    pub(crate) fn end_turn_without_work(&mut self, id: DeviceId, effects: &mut Effects) {
+        let Some(turn) = self.devices[id.index()].turn else { return };
+        let busy = self.devices[id.index()].instances.iter().any(|instance| {
+            let instance = &self.instances[instance.index()];
+            let runs = instance.slot.running().iter().any(|grant| grant.right == Right::Turn);
+            instance.model == turn.model && (runs || self.head(instance, Class::Batch).is_some())
+        });
+        if !busy {
+            self.end_turn(id, effects);
+        }
+    }
+
+    fn end_turn(&mut self, id: DeviceId, effects: &mut Effects) {
+        if let Some(turn) = self.devices[id.index()].turn.take() {
+            self.devices[id.index()].turn_next = self.now.after(self.policy().batch_max_starvation);
+            effects.note(Note::TurnEnded { device: id, model: turn.model });
+        }
+    }
+}

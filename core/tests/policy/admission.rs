@@ -1,0 +1,134 @@
+//! Deadline admission, with numbers worked out by hand.
+
+use windtunnel_core::*;
+
+use crate::world::*;
+
+/// Cards of T(B) = 1 ms + 0.5 ms * B rounded to whole: alpha 1, beta 1, at most 4 inputs: T(4) = 5 ms.
+fn cards(count: u32) -> World {
+    let devices: Vec<u32> = (0..count).collect();
+    let mut set = configuration(count as usize, vec![model("m", batch(4, 0), (1, 1), &devices)]);
+    for class in &mut set.policy.classes {
+        class.admission = Admission::Deadline;
+    }
+    World::new(set)
+}
+
+fn due(ms: u64) -> Submission {
+    Submission { deadline: Some(Span::from_millis(ms)), ..request(0, Class::Interactive) }
+}
+
+fn predicted(world: &World, job: u64) -> Option<u64> {
+    match world.finished.get(&job)? {
+        Outcome::Refused(Refusal::DeadlineUnreachable { predicted, .. }) => Some(predicted.as_nanos() / MS),
+        Outcome::Refused(_) | Outcome::Completed | Outcome::TimedOut(_) | Outcome::Failed(_) | Outcome::Cancelled => {
+            None
+        }
+    }
+}
+
+#[test]
+fn an_idle_card_promises_one_full_batch() {
+    let mut world = cards(1);
+    let late = world.submit(due(4));
+    assert_eq!(predicted(&world, late), Some(5));
+    let fits = world.submit(due(5));
+    assert!(world.runs(fits));
+}
+
+#[test]
+fn the_batch_in_service_and_the_queue_are_counted() {
+    let mut world = cards(1);
+    world.submit(due(100));
+    world.at(1);
+    for _ in 0..5 {
+        world.submit(due(100));
+    }
+    let late = world.submit(due(15));
+    assert_eq!(predicted(&world, late), Some(2 + 2 * 5 + 5), "1 ms of the running batch, two batches, its own");
+    let fits = world.submit(due(16));
+    assert_eq!(world.finished.get(&fits), None);
+}
+
+#[test]
+fn several_cards_share_the_queue_between_them() {
+    let mut world = cards(2);
+    world.submit(due(100));
+    world.submit(due(100));
+    for _ in 0..9 {
+        world.submit(due(100));
+    }
+    let late = world.submit(due(16));
+    assert_eq!(
+        predicted(&world, late),
+        Some(2 + 2 * 5 + 5),
+        "nine waiting make three batches, two rounds of two cards"
+    );
+}
+
+#[test]
+fn unequal_cards_are_averaged_by_their_rates() {
+    let mut set = configuration(2, vec![model("m", batch(4, 0), (1, 1), &[0, 1])]);
+    set.policy.classes[0].admission = Admission::Deadline;
+    set.models[0].placements[1].predicted =
+        ServiceTimes::Batch { alpha: Span::from_millis(3), beta: Span::from_millis(3) };
+    let mut world = World::new(set);
+    let late = world.submit(due(7));
+    assert_eq!(predicted(&world, late), Some(7), "2 / (1/5 + 1/15) = 7.5 ms");
+    let fits = world.submit(due(8));
+    assert!(world.runs(fits));
+}
+
+#[test]
+fn higher_classes_are_ahead_and_lower_ones_are_not() {
+    let mut world = cards(1);
+    world.submit(due(100));
+    for _ in 0..4 {
+        world.submit(due(100));
+        world.submit(Submission { class: Some(Class::Batch), ..due(100) });
+    }
+    let late = world.submit(Submission { class: Some(Class::Background), ..due(11) });
+    assert_eq!(predicted(&world, late), Some(2 + 5 + 5));
+}
+
+#[test]
+fn under_edf_only_earlier_deadlines_are_ahead() {
+    let mut world = cards(1);
+    let mut set = world.scheduler.configuration().clone();
+    set.policy.classes[0].order = Order::Edf;
+    world = World::new(set);
+    for _ in 0..9 {
+        world.submit(due(100));
+    }
+    let fits = world.submit(due(7));
+    assert_eq!(world.finished.get(&fits), None);
+    let late = world.submit(due(11));
+    assert_eq!(predicted(&world, late), Some(2 + 5 + 5), "only the one due in 7 ms is before it");
+}
+
+#[test]
+fn slots_are_counted_by_their_releases() {
+    let mut set = configuration(1, vec![model("m", slots(2), (10, 0), &[0])]);
+    set.policy.classes[0].admission = Admission::Deadline;
+    let mut world = World::new(set);
+    world.submit(due(100));
+    world.at(4);
+    world.submit(due(100));
+    let first = world.submit(due(15));
+    assert_eq!(predicted(&world, first), Some(20), "the first release is at 10");
+    world.submit(due(16));
+    let second = world.submit(due(19));
+    assert_eq!(predicted(&world, second), Some(24), "one waits already: the second release is at 14");
+    world.submit(due(100));
+    let third = world.submit(due(25));
+    assert_eq!(predicted(&world, third), Some(30), "two wait: one round of ten later");
+}
+
+#[test]
+fn without_an_instance_everything_is_admitted() {
+    let mut set = cards(1).scheduler.configuration().clone();
+    set.models[0].placements.clear();
+    let mut world = World::new(set);
+    let job = world.submit(due(1));
+    assert_eq!(world.why_waits(job), Some(WaitReason::NotLoaded));
+}
