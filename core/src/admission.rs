@@ -84,7 +84,7 @@ impl Scheduler {
         let service = instances.clone().map(|one| self.step_time(one, job, job.weight_of(0))).max()?;
         let count = releases.len() as u64;
         let first = *releases.get((queued.checked_rem(count)?) as usize)?;
-        Some(first.after(service.times(queued / count)).after(service.times(u64::from(job.steps()).div_ceil(count))))
+        Some(first.after(service.times(queued / count)).after(service.times(u64::from(job.steps).div_ceil(count))))
     }
 
     /// When each slot that a class may use is free.

@@ -39,6 +39,7 @@ impl Scheduler {
     }
 
     fn new_job(&self, submission: &Submission, class: Class, target: u32) -> Job {
+        let (inputs, chunk) = (submission.inputs.max(1), self.chunk(submission, target));
         let drops = submission.drop_hopeless.unwrap_or(self.policy().classes[class.index()].drop_hopeless);
         Job {
             label: submission.label,
@@ -53,8 +54,9 @@ impl Scheduler {
             body: submission.body,
             prompt_tokens: submission.prompt_tokens,
             max_tokens: submission.max_tokens,
-            inputs: submission.inputs.max(1),
-            chunk: self.chunk(submission, target),
+            inputs,
+            chunk,
+            steps: if chunk >= inputs { 1 } else { inputs.div_ceil(chunk) },
             granted: 0,
             running: 0,
             done: 0,

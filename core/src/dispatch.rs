@@ -6,6 +6,7 @@ use crate::{
     Capacity, Class, DeviceId, Effects, InstanceId, Mode, Right, Scheduler, Span, Time,
     instance::Instance,
     queue::{LineId, Rank},
+    scheduler::Holding,
 };
 
 impl Scheduler {
@@ -100,7 +101,7 @@ impl Scheduler {
     /// The class whose head an instance takes next, and by which right; `None` if it is full or may take nothing.
     fn next_for(&mut self, id: InstanceId) -> Option<(Class, Right)> {
         let instance = &self.instances[id.index()];
-        if instance.free() == 0 {
+        if instance.free() == 0 || self.queued.iter().all(|queued| queued.jobs == 0) {
             return None;
         }
         if self.head(instance, Class::Interactive).is_some() {
@@ -122,6 +123,9 @@ impl Scheduler {
     /// Whether an instance holds its under-full batch of this class to fill: until min(oldest arrival + wait, earliest
     /// deadline - T(n)).
     fn hold(&mut self, id: InstanceId, class: Class) -> bool {
+        if self.holding == Holding::No {
+            return false;
+        }
         let instance = &self.instances[id.index()];
         let Capacity::Batch { max, wait } = instance.capacity else { return false };
         if wait.is_zero() {
@@ -149,11 +153,23 @@ impl Scheduler {
 
     /// Settles every device on which a line is served.
     pub(crate) fn settle_servers(&mut self, line: LineId, effects: &mut Effects) {
+        if self.lower_queued() == 0 && self.all_in_use(line) {
+            return;
+        }
         let mut place = 0;
         while let Some(device) = self.server_device(line, place) {
             self.settle_device(device, effects);
             place += 1;
         }
+    }
+
+    /// Whether interactive work runs on every device of a line, so that none can change its mode.
+    fn all_in_use(&self, line: LineId) -> bool {
+        let servers = self.servers(&self.lines[line.index()]);
+        servers.as_slice().iter().all(|id| {
+            let device = &self.devices[self.instances[id.index()].device.index()];
+            device.interactive > 0 && device.mode == Mode::Interactive
+        })
     }
 
     fn server_device(&self, line: LineId, place: usize) -> Option<DeviceId> {

@@ -52,9 +52,7 @@ impl Scheduler {
             Capacity::Batch { max, .. } => Some(max),
         };
         let mut expected = self.now;
-        while let Some(next) = line.take().or_else(|| self.head(&self.instances[id.index()], class).map(|head| head.0))
-        {
-            let Some(job) = self.lines[next.index()].class(class).first() else { break };
+        while let Some(job) = self.next_job_for(id, class, line.take()) {
             let Some(weight) = self.next_weight(job) else { break };
             if !steps.is_empty() && room.is_none_or(|room| weight > room) {
                 break;
@@ -79,6 +77,14 @@ impl Scheduler {
         }
     }
 
+    /// The head of the line given, or the best head among those that the instance serves.
+    fn next_job_for(&self, id: InstanceId, class: Class, line: Option<LineId>) -> Option<JobId> {
+        match line {
+            Some(line) => self.lines[line.index()].class(class).first(),
+            None => self.head(&self.instances[id.index()], class).map(|(_, rank)| rank.job),
+        }
+    }
+
     fn next_weight(&self, id: JobId) -> Option<u32> {
         let job = self.jobs.get(id.0)?;
         Some(job.weight_of(job.next_step()?))
@@ -88,7 +94,7 @@ impl Scheduler {
     fn take_step(&mut self, id: JobId, instance: InstanceId) -> Option<GrantedStep> {
         let model = self.instances[instance.index()].model;
         let job = self.jobs.get_mut(id.0)?;
-        let (step, line, of) = (job.next_step()?, job.line?, job.steps());
+        let (step, line, of) = (job.next_step()?, job.line?, job.steps);
         let weight = job.weight_of(step);
         if let Some((due, _)) = job.expires.take() {
             self.expiry.remove(due, id);
@@ -136,6 +142,9 @@ impl Scheduler {
         id: InstanceId,
         effects: &mut Effects,
     ) {
+        if right != Right::Guard && self.configuration.families.is_empty() {
+            return;
+        }
         let Some(data) = self.jobs.get(job.0) else { return };
         let starved = self.now.since(data.progress);
         let target = &mut self.targets[data.target as usize];
@@ -180,7 +189,7 @@ impl Scheduler {
         job.done += 1;
         job.progress = self.now;
         job.first_token = job.first_token.or(first_token);
-        if job.done == job.steps() {
+        if job.done == job.steps {
             return self.end(id, Outcome::Completed, effects);
         }
         if job.running == 0 && job.line.is_some() {

@@ -45,40 +45,45 @@ impl<T> IdTable<T> {
         self.len == 0
     }
 
-    /// Puts `value` at `id` and gives back what was there. An id before every page in use cannot be taken up again and
-    /// gives `value` back.
-    pub fn insert(&mut self, id: u64, value: T) -> Option<T> {
+    /// Puts `value` at `id` in place of what was there. An id before every page in use cannot be taken up again; then
+    /// nothing changes. Says whether the value is kept.
+    #[inline]
+    pub fn insert(&mut self, id: u64, value: T) -> bool {
         let page = id / PAGE as u64;
         if self.pages.is_empty() {
             self.first_page = page;
         }
-        let Some(at) = page.checked_sub(self.first_page) else { return Some(value) };
+        let Some(at) = page.checked_sub(self.first_page) else { return false };
         let at = at as usize;
-        while self.pages.len() <= at {
-            self.pages.push_back(None);
+        if self.pages.len() <= at {
+            self.pages.resize_with(at + 1, || None);
         }
         let page = self.pages[at].get_or_insert_with(|| self.spare.pop().unwrap_or_else(Page::empty));
-        let old = page.values[(id % PAGE as u64) as usize].replace(value);
-        if old.is_none() {
+        let place = &mut page.values[(id % PAGE as u64) as usize];
+        if place.is_none() {
             page.used += 1;
             self.len += 1;
         }
-        old
+        *place = Some(value);
+        true
     }
 
     /// The value at `id`.
+    #[inline]
     pub fn get(&self, id: u64) -> Option<&T> {
         let at = (id / PAGE as u64).checked_sub(self.first_page)? as usize;
         self.pages.get(at)?.as_ref()?.values[(id % PAGE as u64) as usize].as_ref()
     }
 
     /// The value at `id`, to be changed.
+    #[inline]
     pub fn get_mut(&mut self, id: u64) -> Option<&mut T> {
         let at = (id / PAGE as u64).checked_sub(self.first_page)? as usize;
         self.pages.get_mut(at)?.as_mut()?.values[(id % PAGE as u64) as usize].as_mut()
     }
 
     /// Takes the value at `id` out.
+    #[inline]
     pub fn remove(&mut self, id: u64) -> Option<T> {
         let at = (id / PAGE as u64).checked_sub(self.first_page)? as usize;
         let page = self.pages.get_mut(at)?.as_mut()?;
@@ -89,6 +94,22 @@ impl<T> IdTable<T> {
             self.retire(at);
         }
         Some(value)
+    }
+
+    /// Drops the value at `id` where it lies.
+    #[inline]
+    pub fn discard(&mut self, id: u64) {
+        let Some(at) = (id / PAGE as u64).checked_sub(self.first_page) else { return };
+        let Some(Some(page)) = self.pages.get_mut(at as usize) else { return };
+        let place = &mut page.values[(id % PAGE as u64) as usize];
+        if place.is_some() {
+            *place = None;
+            page.used -= 1;
+            self.len -= 1;
+            if page.used == 0 {
+                self.retire(at as usize);
+            }
+        }
     }
 
     fn retire(&mut self, at: usize) {
@@ -145,7 +166,7 @@ mod tests {
     fn values_are_found_by_their_ids_until_removed() {
         let mut table = IdTable::new();
         for id in 0..100 {
-            assert_eq!(table.insert(id, id * 2), None);
+            assert!(table.insert(id, id * 2));
         }
         for id in (0..100).filter(|id| id % 3 != 0) {
             assert_eq!(table.remove(id), Some(id * 2));
@@ -167,7 +188,7 @@ mod tests {
         assert_eq!(table.pages.iter().filter(|page| page.is_some()).count(), 1);
         table.remove(0);
         assert!(table.pages.is_empty());
-        assert_eq!(table.insert(200_000, ()), None);
+        assert!(table.insert(200_000, ()));
         assert_eq!(table.len(), 1);
     }
 }

@@ -5,7 +5,8 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Attempt, Capacity, Class, DeviceId, GrantedStep, ModelId, Right, ServiceTimes, StopCause, Time, queue::LineId,
+    Attempt, Capacity, Class, DeviceId, GrantedStep, ModelId, Ppm, Prediction, Right, ServiceTimes, StopCause, Time,
+    queue::LineId,
 };
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -16,6 +17,10 @@ pub(crate) struct Instance {
     pub capacity: Capacity,
     /// What is believed of its service.
     pub times: ServiceTimes,
+    /// What that has to be multiplied by, as far as it was learned.
+    pub factor: Ppm,
+    /// Whether that goes on being learned.
+    pub prediction: Prediction,
     /// The lines it takes jobs from.
     pub lines: Vec<LineId>,
     /// Until when its under-full batch is held.
@@ -105,6 +110,14 @@ impl Instance {
             Capacity::Batch { .. } => 1,
         };
         all.saturating_sub(running.len() as u32)
+    }
+
+    /// The inputs that one grant takes when it is full, of steps of one input.
+    pub fn per_grant(&self) -> u64 {
+        match self.capacity {
+            Capacity::Slots { .. } => 1,
+            Capacity::Batch { max, .. } => u64::from(max.max(1)),
+        }
     }
 
     /// The inputs or steps that run side by side when it is full.

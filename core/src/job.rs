@@ -25,9 +25,10 @@ pub(crate) struct Job {
     pub body: Bytes,
     pub prompt_tokens: u32,
     pub max_tokens: Option<u32>,
-    /// All its inputs, and how many make a step.
+    /// All its inputs, how many make a step, and how many steps that gives.
     pub inputs: u32,
     pub chunk: u32,
+    pub steps: u32,
     /// Steps granted so far in order, steps under way, steps done, and steps to be done again.
     pub granted: u32,
     pub running: u32,
@@ -72,25 +73,26 @@ impl Ask {
 }
 
 impl Job {
-    /// How many steps it has.
-    pub fn steps(&self) -> u32 {
-        self.inputs.div_ceil(self.chunk)
-    }
-
     /// The inputs of one step: the last may be smaller.
     pub fn weight_of(&self, step: u32) -> u32 {
+        if self.steps == 1 {
+            return self.inputs;
+        }
         self.chunk.min(self.inputs - step.saturating_mul(self.chunk).min(self.inputs))
     }
 
     /// The inputs of the steps that still have to be granted.
     pub fn waiting_weight(&self) -> u64 {
+        if self.steps == 1 {
+            return if self.running + self.done == 0 { u64::from(self.inputs) } else { 0 };
+        }
         let fresh = self.inputs - self.granted.saturating_mul(self.chunk).min(self.inputs);
         u64::from(fresh) + self.again.iter().map(|&step| u64::from(self.weight_of(step))).sum::<u64>()
     }
 
     /// The step that would be granted next.
     pub fn next_step(&self) -> Option<u32> {
-        self.again.last().copied().or((self.granted < self.steps()).then_some(self.granted))
+        self.again.last().copied().or((self.granted < self.steps).then_some(self.granted))
     }
 
     /// Counts the next step as granted.

@@ -33,8 +33,20 @@ impl Scheduler {
 
     fn add_instance(&mut self, model: ModelId, device: DeviceId, slot: Slot) -> Option<InstanceId> {
         let (capacity, times) = self.placement(model, device)?;
+        let factor = self.factor(model, device);
+        let prediction = self.configuration.models[model.index()].prediction;
         let id = InstanceId(self.instances.len() as u32);
-        self.instances.push(Instance { model, device, slot, capacity, times, lines: Vec::new(), held: None });
+        self.instances.push(Instance {
+            model,
+            device,
+            slot,
+            capacity,
+            times,
+            factor,
+            prediction,
+            lines: Vec::new(),
+            held: None,
+        });
         self.devices[device.index()].instances.push(id);
         Some(id)
     }

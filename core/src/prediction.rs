@@ -71,16 +71,17 @@ impl Factor {
 }
 
 impl Scheduler {
-    fn corrected(&self, instance: &Instance, believed: Span) -> Span {
-        match self.configuration.models[instance.model.index()].prediction {
-            Prediction::Configured => believed,
-            Prediction::Learned => believed.scaled_up(self.factors.get(instance.model, instance.device)),
+    /// The factor by which predictions for a model on a device are corrected.
+    pub(crate) fn factor(&self, model: ModelId, device: DeviceId) -> Ppm {
+        match self.configuration.models[model.index()].prediction {
+            Prediction::Configured => Ppm::ONE,
+            Prediction::Learned => self.factors.get(model, device),
         }
     }
 
     /// T(B) of a batch of `weight` inputs on this instance.
     pub(crate) fn batch_time(&self, instance: &Instance, weight: u64) -> Span {
-        self.corrected(instance, instance.times.batch(weight))
+        corrected(instance, instance.times.batch(weight))
     }
 
     /// The service of a job's step, beside what runs on the instance now.
@@ -90,7 +91,7 @@ impl Scheduler {
             ServiceTimes::Slots { .. } => {
                 let prompt = u64::from(job.prompt_tokens) * u64::from(weight);
                 let others = instance.slot.running().len() as u64;
-                self.corrected(instance, instance.times.generation(prompt, self.output_of(job), others))
+                corrected(instance, instance.times.generation(prompt, self.output_of(job), others))
             }
         }
     }
@@ -131,6 +132,9 @@ impl Scheduler {
     pub(crate) fn learn(&mut self, id: InstanceId, grant: &Running, measured: &Measured, effects: &mut Effects) {
         let instance = &self.instances[id.index()];
         let (model, device, capacity) = (instance.model, instance.device, instance.capacity);
+        if matches!(capacity, Capacity::Batch { .. }) && instance.prediction == Prediction::Configured {
+            return;
+        }
         let single = matches!(capacity, Capacity::Slots { .. }) && measured.output_tokens > 0;
         if let (true, [step]) = (single, &grant.steps[..])
             && let Some(job) = self.jobs.get(step.job.0)
@@ -138,7 +142,7 @@ impl Scheduler {
             let (target, class) = (job.target as usize, job.class);
             smooth_output(&mut self.targets[target].outputs[class.index()], measured.output_tokens);
         }
-        if self.configuration.models[model.index()].prediction == Prediction::Learned {
+        if self.instances[id.index()].prediction == Prediction::Learned {
             self.learn_factor(id, grant, measured, (model, device), effects);
         }
     }
@@ -163,8 +167,10 @@ impl Scheduler {
         };
         let Some(observed) = ratio(self.now.since(grant.start), believed) else { return };
         let factor = self.factors.entry(model, device);
-        if let Some(value) = factor.learn(observed) {
-            let observations = factor.observations;
+        let worth_storing = factor.learn(observed);
+        let observations = factor.observations;
+        self.instances[id.index()].factor = factor.value;
+        if let Some(value) = worth_storing {
             effects.push(Effect::Learned(Profile { model, device, factor: value, observations }));
         }
     }
@@ -185,6 +191,10 @@ impl Scheduler {
             }
         }
     }
+}
+
+fn corrected(instance: &Instance, believed: Span) -> Span {
+    if instance.factor == Ppm::ONE { believed } else { believed.scaled_up(instance.factor) }
 }
 
 /// Observed over believed, rounded down; `None` where nothing was believed.

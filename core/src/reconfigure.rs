@@ -16,6 +16,7 @@ impl Scheduler {
         self.mark_removed(&change.removed);
         self.rebuild_targets();
         self.refresh_instances();
+        self.look_for_holds();
         self.drain_removed(effects);
         for job in waiting {
             self.sort_in(job, effects);
@@ -51,9 +52,14 @@ impl Scheduler {
 
     /// An instance keeps the capacity its process was started with; what is believed of its service may change.
     fn refresh_instances(&mut self) {
-        for instance in &mut self.instances {
-            let Some(model) = self.configuration.model(instance.model) else { continue };
-            instance.times = model.predicted_on(instance.device).unwrap_or(instance.times);
+        for number in 0..self.instances.len() {
+            let (id, device) = (self.instances[number].model, self.instances[number].device);
+            let Some(times) = self.configuration.model(id).and_then(|model| model.predicted_on(device)) else {
+                continue;
+            };
+            self.instances[number].factor = self.factor(id, device);
+            self.instances[number].prediction = self.configuration.models[id.index()].prediction;
+            self.instances[number].times = times;
         }
     }
 

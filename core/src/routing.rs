@@ -47,7 +47,7 @@ impl Scheduler {
         let own = instance.lines.iter().map(|line| &self.lines[line.index()]);
         let bound = own.filter(|line| matches!(line.scope, Scope::Instance(_)));
         let weight: u64 = bound.flat_map(|line| &line.classes).map(crate::queue::ClassQueue::weight).sum();
-        let full = self.batch_time(instance, instance.at_once());
+        let full = self.batch_time(instance, instance.per_grant());
         self.free_at(instance).since(self.now).plus(full.times(weight.div_ceil(instance.at_once())))
     }
 

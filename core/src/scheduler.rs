@@ -9,8 +9,8 @@ use alloc::{string::String, vec::Vec};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Attempt, Class, Configuration, Effect, Effects, GrantedStep, IdTable, Input, InstanceId, JobId, Nonsense, Note,
-    Outcome, Policy, Started, Time,
+    Attempt, Capacity, Class, Configuration, Effect, Effects, GrantedStep, IdTable, Input, InstanceId, JobId, Nonsense,
+    Note, Outcome, Policy, Started, Time,
     device::DeviceState,
     expiry::Expiry,
     instance::Instance,
@@ -25,6 +25,7 @@ use crate::{
 pub struct Scheduler {
     pub(crate) now: Time,
     pub(crate) phase: Phase,
+    pub(crate) holding: Holding,
     pub(crate) configuration: Configuration,
     pub(crate) jobs: IdTable<Job>,
     pub(crate) next_job: JobId,
@@ -52,6 +53,13 @@ pub struct Scheduler {
 pub(crate) enum Phase {
     Waiting,
     Begun,
+}
+
+/// Whether any model holds its batches to fill.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Holding {
+    No,
+    Yes,
 }
 
 /// What is kept per model.
@@ -89,6 +97,7 @@ impl Scheduler {
         Scheduler {
             now: Time::ZERO,
             phase: Phase::Waiting,
+            holding: Holding::No,
             configuration: nothing(),
             jobs: IdTable::new(),
             next_job: JobId(0),
@@ -197,6 +206,7 @@ impl Scheduler {
         self.devices.resize_with(self.configuration.devices.len(), DeviceState::default);
         self.factors = Factors::stored(&started.profiles);
         self.add_models(&started.estimates);
+        self.look_for_holds();
         for resident in &started.residents {
             if self.admit_resident(resident.model, resident.device).is_none() {
                 effects.note(Note::Ignored { cause: Nonsense::NoSuchPlacement });
@@ -205,6 +215,14 @@ impl Scheduler {
         for target in 0..self.targets.len() as u32 {
             self.connect(target);
         }
+    }
+
+    /// Looks whether any instance or model may hold a batch, so that nobody has to ask where none does.
+    pub(crate) fn look_for_holds(&mut self) {
+        let models = self.configuration.models.iter().map(|model| model.capacity);
+        let mut capacities = models.chain(self.instances.iter().map(|instance| instance.capacity));
+        let holds = capacities.any(|one| matches!(one, Capacity::Batch { wait, .. } if !wait.is_zero()));
+        self.holding = if holds { Holding::Yes } else { Holding::No };
     }
 
     pub(crate) fn attempt(&mut self) -> Attempt {
@@ -224,8 +242,9 @@ impl Scheduler {
 
     /// Ends a job that is in no line any more.
     pub(crate) fn end(&mut self, id: JobId, outcome: Outcome, effects: &mut Effects) {
-        if let Some(job) = self.jobs.remove(id.0) {
+        if let Some(job) = self.jobs.get(id.0) {
             effects.push(Effect::Finish(job.finish(id, outcome)));
+            self.jobs.discard(id.0);
         }
     }
 

@@ -1,6 +1,6 @@
 //! What is due when. Every due time but the expiries is read off devices and instances, so no stale timer exists.
 
-use crate::{Class, DeviceId, Effects, Scheduler, Time};
+use crate::{Class, DeviceId, Effects, Scheduler, Time, scheduler::Holding};
 
 impl Scheduler {
     /// Acts on everything that was due by `until`.
@@ -28,7 +28,11 @@ impl Scheduler {
     pub(crate) fn next_wake(&self) -> Option<Time> {
         let mut wake = self.expiry.first();
         let lower = self.lower_queued() > 0;
+        let plain = !lower && self.holding == Holding::No;
         for (number, device) in self.devices.iter().enumerate() {
+            if plain && device.interactive > 0 && device.turn.is_none() {
+                continue;
+            }
             let id = DeviceId(number as u32);
             wake = earlier(wake, self.window_end(id));
             wake = earlier(wake, device.turn.map(|turn| turn.until));
