@@ -1,0 +1,171 @@
+//! The shape of every section of a file, written down once: the check of a file, the JSON Schema and the reference of keys
+//! all walk these tables, so they cannot disagree.
+
+mod check;
+mod nearest;
+pub(crate) mod scalar;
+mod schema;
+
+pub(crate) use check::check_document;
+pub use nearest::did_you_mean;
+pub(crate) use nearest::listed;
+pub(crate) use scalar::{Interval, Scalar};
+pub use schema::{schema_config, schema_scenario};
+
+/// A table of the file: which keys it takes.
+#[derive(Debug)]
+pub(crate) struct Form {
+    /// What it is called in the schema, unique.
+    pub name: &'static str,
+    /// What it is for, a sentence.
+    pub doc: &'static str,
+    /// How many of the keys may be given.
+    pub rule: Rule,
+    /// Its keys.
+    pub keys: &'static [Key],
+}
+
+/// How many of a form's keys may be given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rule {
+    /// Those that are required, and any others.
+    Any,
+    /// One.
+    ExactlyOne,
+}
+
+/// A key of a table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Key {
+    pub name: &'static str,
+    pub shape: Shape,
+    pub doc: &'static str,
+    /// What holds when it is left out, as TOML.
+    pub default: Option<&'static str>,
+    pub need: Need,
+    pub effect: Effect,
+    pub role: Role,
+}
+
+/// Whether a key must be given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Need {
+    Optional,
+    Required,
+}
+
+/// Whether a key changes anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// It does.
+    Acts,
+    /// It describes what this version does not simulate.
+    Idle,
+}
+
+/// Whether a key is a number or choice of the scheduling policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    World,
+    Policy,
+}
+
+/// What a value may be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Shape {
+    /// A single value.
+    Scalar(Scalar),
+    /// A list, each element of a shape, at least one.
+    List(&'static Shape),
+    /// A list, each element of a shape, perhaps none.
+    Any(&'static Shape),
+    /// Two values of a shape.
+    Pair(&'static Shape),
+    /// A table.
+    Table(&'static Form),
+    /// An array of tables.
+    Tables(&'static Form),
+    /// A table of tables, each under a name of the user's choice.
+    Named(&'static Form),
+    /// A table whose other keys depend on the value of one of them.
+    Tagged(&'static Tagged),
+    /// The first of these that takes this type of value.
+    Either(&'static [Shape]),
+    /// A key that a later version will take.
+    Later(&'static str),
+}
+
+/// A table in several variants.
+#[derive(Debug)]
+pub(crate) struct Tagged {
+    /// The key that tells which.
+    pub tag: &'static str,
+    /// Its values and what goes with each.
+    pub variants: &'static [(&'static str, &'static Form)],
+}
+
+impl Form {
+    pub const fn new(name: &'static str, doc: &'static str, keys: &'static [Key]) -> Form {
+        Form { name, doc, rule: Rule::Any, keys }
+    }
+
+    pub const fn one_of(name: &'static str, doc: &'static str, keys: &'static [Key]) -> Form {
+        Form { name, doc, rule: Rule::ExactlyOne, keys }
+    }
+
+    pub fn key(&self, name: &str) -> Option<&'static Key> {
+        self.keys.iter().find(|key| key.name == name)
+    }
+
+    /// The keys this version takes.
+    pub fn open_keys(&self) -> impl Iterator<Item = &'static Key> {
+        self.keys.iter().filter(|key| !matches!(key.shape, Shape::Later(_)))
+    }
+}
+
+impl Key {
+    pub const fn new(name: &'static str, shape: Shape, doc: &'static str) -> Key {
+        Key { name, shape, doc, default: None, need: Need::Optional, effect: Effect::Acts, role: Role::World }
+    }
+
+    pub const fn scalar(name: &'static str, scalar: Scalar, doc: &'static str) -> Key {
+        Key::new(name, Shape::Scalar(scalar), doc)
+    }
+
+    pub const fn required(mut self) -> Key {
+        self.need = Need::Required;
+        self
+    }
+
+    pub const fn or(mut self, default: &'static str) -> Key {
+        self.default = Some(default);
+        self
+    }
+
+    pub const fn idle(mut self) -> Key {
+        self.effect = Effect::Idle;
+        self
+    }
+
+    pub const fn policy(mut self) -> Key {
+        self.role = Role::Policy;
+        self
+    }
+}
+
+impl Tagged {
+    pub fn variant(&self, name: &str) -> Option<&'static Form> {
+        self.variants.iter().find(|(tag, _)| *tag == name).map(|(_, form)| *form)
+    }
+
+    /// Which variants take `key`, in words.
+    pub fn takers(&self, key: &str) -> Option<String> {
+        let takers = self.variants.iter().filter(|(_, form)| form.key(key).is_some());
+        let takers: Vec<&str> = takers.map(|(tag, _)| *tag).collect();
+        (!takers.is_empty()).then(|| format!("`{key}` goes with {} = {}", self.tag, takers.join(" or ")))
+    }
+
+    pub fn tags(&self) -> Vec<&'static str> {
+        self.variants.iter().map(|(tag, _)| *tag).collect()
+    }
+}

@@ -1,0 +1,22 @@
+//! The file form of configuration and scenarios: units, decimals, nearest keys, JSON Schema.
+//!
+//! A [`ScenarioFile`] is the text of a scenario laid over the configuration it starts from. Resolving it, with or without
+//! overrides, gives a [`Scenario`]: integers and names, every default filled in, ready for the simulator. Values that the
+//! scheduler gets go from their decimal text to integers without ever being a floating-point number.
+//!
+//! What a section may hold is written down once, as a table of its keys. The check of a file, the JSON Schema and the
+//! reference of the policy's keys all walk the same tables.
+
+mod capacity;
+mod decode;
+mod error;
+mod form;
+mod scenario;
+mod sections;
+mod source;
+
+pub use error::{ConfigError, Problem};
+pub use form::{did_you_mean, schema_config, schema_scenario};
+pub use scenario::*;
+pub use sections::{PolicyKey, policy_keys};
+pub use source::{Override, ScenarioFile};

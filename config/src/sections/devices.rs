@@ -1,0 +1,137 @@
+//! `[[devices]]`: groups of equal cards.
+
+use windtunnel_core::{Bytes, Device, DeviceId, DeviceKind, Ppm};
+
+use crate::decode::Section;
+use crate::form::{Form, Interval, Key, Scalar, Shape, did_you_mean, listed};
+use crate::scenario::Card;
+
+pub(crate) static DEVICE: Form = Form::new(
+    "device",
+    "A group of equal cards.",
+    &[
+        Key::scalar("name", Scalar::Name, "the group's name; its cards are called NAME0, NAME1, ...").required(),
+        Key::scalar("count", Scalar::Count(1, 4096), "how many cards").or("1"),
+        Key::scalar("memory", Scalar::Size, "all memory of a card").idle(),
+        Key::scalar(
+            "kind",
+            Scalar::Word(&["discrete", "unified"]),
+            "whether the memory is the card's own or the host's",
+        )
+        .or("\"discrete\""),
+        Key::scalar(
+            "sharing",
+            Scalar::Number(Interval::Closed(0.0, 1000.0)),
+            "n busy instances each run at 1/(1 + sharing*(n-1)) of full speed",
+        )
+        .or("1.0"),
+        Key::scalar("speed", Scalar::Factor, "service times are divided by this").or("1.0"),
+        Key::new("load", Shape::Table(&LOAD), "how long a load takes").idle(),
+        Key::scalar("stop", Scalar::Span, "time from asking a process to stop until it has ended").idle(),
+        Key::scalar("release", Scalar::Span, "time from the end of a process until its memory is free").idle(),
+        Key::scalar("poll", Scalar::SpanAboveZero, "time between two readings of the memory").idle(),
+        Key::scalar("limit", Scalar::Size, "memory that may be used at most; default: all").idle().policy(),
+        Key::scalar("headroom", Scalar::Size, "memory left free; default: 512MiB, 1GiB on unified memory")
+            .idle()
+            .policy(),
+        Key::scalar("parallel_loads", Scalar::Count(1, 64), "loads at a time; default: 2, 1 on unified memory")
+            .idle()
+            .policy(),
+    ],
+);
+
+static LOAD: Form = Form::new(
+    "load",
+    "How long a load takes: a fixed time and the footprint over a bandwidth.",
+    &[
+        Key::scalar("fixed", Scalar::Span, "time of every load").or("\"0s\""),
+        Key::scalar("bandwidth", Scalar::Bandwidth, "bytes per second; default: unlimited"),
+    ],
+);
+
+/// The cards, and what the scheduler is told of them.
+#[derive(Debug, Default)]
+pub(crate) struct Devices {
+    /// By [`DeviceId`].
+    pub told: Vec<Device>,
+    /// By [`DeviceId`].
+    pub cards: Vec<Card>,
+    /// By [`DeviceId`].
+    pub speeds: Vec<Ppm>,
+    groups: Vec<(String, Vec<DeviceId>)>,
+}
+
+/// Reads all groups.
+pub(crate) fn read(root: &Section<'_>) -> Devices {
+    let mut devices = Devices::default();
+    for section in root.sections("devices") {
+        devices.group(&section);
+    }
+    if devices.told.is_empty() {
+        root.wrong(
+            "devices",
+            "is missing or empty; a scenario needs at least one card, such as [[devices]] name = \"gpu\"",
+        );
+    }
+    devices
+}
+
+impl Devices {
+    fn group(&mut self, section: &Section<'_>) {
+        let Some(name) = section.text("name") else { return };
+        if self.groups.iter().any(|(other, _)| other == name) {
+            return section.wrong("name", "is the name of another group already");
+        }
+        let kind = section.choice("kind", [DeviceKind::Discrete, DeviceKind::Unified]).unwrap_or(DeviceKind::Discrete);
+        let memory = section.size("memory");
+        let speed = section.ratio("speed").unwrap_or(Ppm::ONE);
+        let card =
+            Card { sharing: section.number("sharing").unwrap_or(1.0), speed: f64::from(speed.get()) / 1_000_000.0 };
+        let mut members = Vec::new();
+        for at in 0..section.count32("count").unwrap_or(1) {
+            let device = format!("{name}{at}");
+            if self.told.iter().any(|other| other.name == device) {
+                return section.wrong("name", &format!("makes a card {device}, which another group has already"));
+            }
+            members.push(DeviceId(u32::try_from(self.told.len()).unwrap_or(u32::MAX)));
+            self.told.push(Device { name: device, kind, memory });
+            self.cards.push(card.clone());
+            self.speeds.push(speed);
+        }
+        self.groups.push((name.to_owned(), members));
+    }
+
+    /// The device of that name, or those of the group of that name.
+    pub fn find(&self, name: &str) -> Option<Vec<DeviceId>> {
+        if let Some(device) = self.all().find(|id| self.name(*id) == name) {
+            return Some(vec![device]);
+        }
+        self.groups.iter().find(|(group, _)| group == name).map(|(_, members)| members.clone())
+    }
+
+    /// Every device.
+    pub fn all(&self) -> impl Iterator<Item = DeviceId> + use<> {
+        (0..u32::try_from(self.told.len()).unwrap_or(u32::MAX)).map(DeviceId)
+    }
+
+    /// The name of a device.
+    pub fn name(&self, device: DeviceId) -> &str {
+        self.told.get(device.index()).map_or("", |device| &device.name)
+    }
+
+    /// The memory of a device, where it is known.
+    pub fn memory(&self, device: DeviceId) -> Option<Bytes> {
+        self.told.get(device.index())?.memory
+    }
+
+    /// Why no device is called `name`.
+    pub fn unknown(&self, name: &str) -> (String, Vec<String>) {
+        let names =
+            || self.told.iter().map(|one| one.name.as_str()).chain(self.groups.iter().map(|one| one.0.as_str()));
+        let message = match did_you_mean(name, names()) {
+            Some(hint) => format!("there is no device {name:?}; {hint}"),
+            None => format!("there is no device {name:?}"),
+        };
+        (message, vec![format!("devices and groups: {}", listed(names()))])
+    }
+}
