@@ -1,0 +1,183 @@
+//! Words for reasons, as operators read them. No word carries punctuation, so that expectations can name any of them, and
+//! none is one of those that lines begin with, so that an expectation that begins with such a word means only those lines.
+
+use windtunnel_core::{
+    AbortCause, Choice, ExitCause, Failure, GrantFailure, LoadFailure, Mode, Nonsense, Outcome, Overdue, PressureLevel,
+    Refusal, StopCause, Time, WaitReason,
+};
+
+use super::names::Names;
+
+pub(super) const fn outcome(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Completed => "complete",
+        Outcome::Refused(_) => "refuse",
+        Outcome::TimedOut(_) => "timeout",
+        Outcome::Failed(_) => "fail",
+        Outcome::Cancelled => "cancel",
+    }
+}
+
+/// Why a job was not admitted.
+pub(super) fn refusal(refusal: Refusal, now: Time) -> String {
+    match refusal {
+        Refusal::QueueFull { limit } => format!("queue full limit={limit}"),
+        Refusal::QueueBytesFull { limit } => format!("queue bytes full limit={limit}"),
+        Refusal::DeadlineUnreachable { predicted, retry_after } => {
+            format!("deadline unreachable predicted={} retry={retry_after}", predicted.since(now))
+        }
+        Refusal::UnknownModel => "unknown model".to_owned(),
+        Refusal::NoSuchVariant => "no such variant".to_owned(),
+        Refusal::Malformed => "malformed".to_owned(),
+    }
+}
+
+pub(super) const fn overdue(overdue: Overdue) -> &'static str {
+    match overdue {
+        Overdue::MaxWait => "waited too long",
+        Overdue::Hopeless => "deadline hopeless",
+    }
+}
+
+pub(super) const fn failure(failure: Failure) -> &'static str {
+    match failure {
+        Failure::Step(cause) => grant_failure(cause),
+        Failure::ModelRemoved => "model removed",
+    }
+}
+
+pub(super) const fn grant_failure(cause: GrantFailure) -> &'static str {
+    match cause {
+        GrantFailure::Aborted => "aborted",
+        GrantFailure::Crashed => "crashed",
+        GrantFailure::Wedged => "wedged",
+        GrantFailure::OutOfMemory => "out of memory",
+        GrantFailure::Disconnected => "disconnected",
+        GrantFailure::Rejected => "rejected by the runtime",
+    }
+}
+
+pub(super) const fn load_failure(cause: LoadFailure) -> &'static str {
+    match cause {
+        LoadFailure::Crashed => "crashed",
+        LoadFailure::OutOfMemory => "out of memory",
+        LoadFailure::Stalled => "stalled",
+        LoadFailure::NotStarted => "not started",
+        LoadFailure::Stopped => "stopped",
+    }
+}
+
+pub(super) fn exit(cause: ExitCause) -> String {
+    match cause {
+        ExitCause::Code(code) => format!("exit code {code}"),
+        ExitCause::Signal(signal) => format!("signal {signal}"),
+        ExitCause::Wedged => "wedged".to_owned(),
+        ExitCause::OutOfMemory => "out of memory".to_owned(),
+    }
+}
+
+pub(super) const fn pressure(level: PressureLevel) -> &'static str {
+    match level {
+        PressureLevel::Normal => "normal",
+        PressureLevel::Warn => "warn",
+        PressureLevel::Critical => "critical",
+    }
+}
+
+pub(super) const fn mode(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Interactive => "interactive",
+        Mode::Idle => "idle",
+    }
+}
+
+pub(super) const fn stop(cause: StopCause) -> &'static str {
+    match cause {
+        StopCause::Operator => "operator",
+        StopCause::Removed => "removed",
+    }
+}
+
+pub(super) const fn abort(cause: AbortCause) -> &'static str {
+    match cause {
+        AbortCause::Cancelled => "cancelled",
+    }
+}
+
+pub(super) const fn choice(choice: Choice) -> &'static str {
+    match choice {
+        Choice::Best => "best",
+        Choice::BetterAbsent => "better ones absent",
+        Choice::BetterBusy => "better ones busy",
+    }
+}
+
+pub(super) const fn nonsense(cause: Nonsense) -> &'static str {
+    match cause {
+        Nonsense::TimeWentBack => "time went back",
+        Nonsense::StartedTwice => "started twice",
+        Nonsense::NotStarted => "not started",
+        Nonsense::JobOutOfOrder => "job out of order",
+        Nonsense::NoSuchJob => "no such job",
+        Nonsense::NoSuchAttempt => "no such attempt",
+        Nonsense::NoSuchInstance => "no such instance",
+        Nonsense::NoSuchPlacement => "no such placement",
+        Nonsense::AlreadyThere => "already there",
+    }
+}
+
+/// Why a job waits.
+pub(super) fn waits(reason: WaitReason, names: &Names, now: Time) -> String {
+    match reason {
+        WaitReason::Behind { jobs } => format!("behind {jobs} jobs"),
+        WaitReason::SlotsBusy => "slots busy".to_owned(),
+        WaitReason::SlotsReserved => "free slots reserved for interactive work".to_owned(),
+        WaitReason::InteractiveMode { device, guard_at: Some(at) } => {
+            format!("interactive work on {} earliest in {}", names.device(device), at.since(now))
+        }
+        WaitReason::InteractiveMode { device, guard_at: None } => {
+            format!("interactive work on {} for good", names.device(device))
+        }
+        WaitReason::HigherClass { device } => format!("higher class first on {}", names.device(device)),
+        WaitReason::BatchHeld { until } => format!("batch held for {}", until.since(now)),
+        WaitReason::Loading { instance } => format!("loading {}", names.place(instance)),
+        WaitReason::Draining { instance } => format!("draining {}", names.place(instance)),
+        WaitReason::NotLoaded => "no instance yet".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windtunnel_core::{DeviceId, InstanceId, Span};
+
+    use super::*;
+    use crate::journal::WORDS;
+
+    #[test]
+    fn no_reason_holds_a_word_that_lines_begin_with() {
+        let (device, instance) = (DeviceId(0), InstanceId(0));
+        let reasons = [
+            WaitReason::Behind { jobs: 3 },
+            WaitReason::SlotsBusy,
+            WaitReason::SlotsReserved,
+            WaitReason::InteractiveMode { device, guard_at: Some(Time::from_nanos(5)) },
+            WaitReason::InteractiveMode { device, guard_at: None },
+            WaitReason::HigherClass { device },
+            WaitReason::BatchHeld { until: Time::from_nanos(5) },
+            WaitReason::Loading { instance },
+            WaitReason::Draining { instance },
+            WaitReason::NotLoaded,
+        ];
+        let refusals = [
+            Refusal::QueueFull { limit: 1 },
+            Refusal::DeadlineUnreachable { predicted: Time::ZERO, retry_after: Span::ZERO },
+            Refusal::UnknownModel,
+            Refusal::NoSuchVariant,
+            Refusal::Malformed,
+        ];
+        let texts = reasons.map(|reason| waits(reason, &Names::default(), Time::ZERO)).into_iter();
+        for text in texts.chain(refusals.map(|one| refusal(one, Time::ZERO))) {
+            assert!(text.split_whitespace().all(|word| !WORDS.contains(&word)), "{text}");
+        }
+    }
+}

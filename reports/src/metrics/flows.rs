@@ -1,0 +1,319 @@
+//! Jobs by workload, class and model, and what is known of their arrivals.
+//!
+//! Histograms exist once for each combination that occurs; figures of a workload, a class or a model are merged from them
+//! when the run is over.
+
+use std::collections::BTreeMap;
+
+use windtunnel_core::{Class, Finish, JobId, LabelId, Outcome, Span, Submission, Time, Wanted};
+
+use super::{
+    stretch::{Stretched, count},
+    tally::{Tally, reason_index},
+    warmup::Groups,
+};
+
+/// All flows of a run.
+#[derive(Clone, Debug)]
+pub struct Flows {
+    labels: Vec<Label>,
+    /// How many models there are.
+    models: u32,
+    index: Vec<u32>,
+    cells: Vec<Cell>,
+    default_class: Class,
+    /// What jobs asked for, where it differs from what their label asked for first.
+    unusual: BTreeMap<JobId, Model>,
+}
+
+/// A known model, or the number after them for jobs of which no model can be named.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Model(u32);
+
+/// The model that is asked for, of so many.
+#[inline]
+fn named(wanted: Wanted, models: u32) -> Model {
+    match wanted {
+        Wanted::Model(model) => Model(model.0.min(models)),
+        Wanted::Family(_) => Model(models),
+    }
+}
+
+/// Jobs of one workload, class and model.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    pub label: usize,
+    pub class: Class,
+    /// `None`: a family was asked for and no step ran, or no such model exists.
+    pub model: Option<usize>,
+    /// Arrivals and completions of the stretch that lasts.
+    current: Passed,
+    pub stretches: Stretched<Tally>,
+}
+
+/// What passes in a stretch.
+#[derive(Clone, Copy, Debug, Default)]
+struct Passed {
+    offered: u64,
+    done: u64,
+    good: u64,
+}
+
+/// What is known of a workload as a whole.
+#[derive(Clone, Debug, Default)]
+pub struct Label {
+    /// What its first job asked for.
+    asked: Model,
+    pub gaps: Gaps,
+    pub groups: Groups,
+}
+
+/// Times between arrivals, exactly.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Gaps {
+    arrivals: u64,
+    first: u64,
+    last: u64,
+    squares: u128,
+}
+
+/// The jobs of one combination that arrived after the cut.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Flow {
+    /// The workload, by label.
+    pub label: usize,
+    /// The class.
+    pub class: Class,
+    /// The model; `None` where no model can be named.
+    pub model: Option<usize>,
+    /// The counts.
+    pub tally: Tally,
+}
+
+impl Flows {
+    /// Room for so many workloads and models. Ids beyond them are counted together as unknown.
+    pub fn new(labels: usize, models: usize) -> Flows {
+        let labels = labels + 1;
+        Flows {
+            labels: vec![Label::default(); labels],
+            models: models as u32,
+            index: vec![u32::MAX; labels * Class::ALL.len() * (models + 1)],
+            cells: Vec::new(),
+            default_class: Class::Interactive,
+            unusual: BTreeMap::new(),
+        }
+    }
+
+    /// The class of jobs that name none.
+    pub fn set_default_class(&mut self, class: Class) {
+        self.default_class = class;
+    }
+
+    /// The class of this job.
+    #[inline]
+    pub fn class_of(&self, submission: &Submission) -> Class {
+        submission.class.unwrap_or(self.default_class)
+    }
+
+    /// A job of `class` arrived at `now`.
+    #[inline]
+    pub fn submitted(&mut self, job: JobId, class: Class, submission: &Submission, now: u64) {
+        let at = self.label_index(submission.label);
+        let label = &mut self.labels[at];
+        label.gaps.arrival(now);
+        let (usual, model) = (label.asked, named(submission.wanted, self.models));
+        if model != usual {
+            self.unusually(job, at, model);
+        }
+        count(&mut self.cell(at, class, model).current.offered, 1);
+    }
+
+    /// A job asks for another model than the first of its label.
+    #[cold]
+    fn unusually(&mut self, job: JobId, label: usize, model: Model) {
+        if self.labels[label].gaps.arrivals == 1 {
+            self.labels[label].asked = model;
+        } else {
+            self.unusual.insert(job, model);
+        }
+    }
+
+    /// A job that arrived in stretch `arrival` ended at `now`.
+    #[inline]
+    pub fn finished(&mut self, finish: &Finish, now: Time, arrival: usize) {
+        let label = self.label_index(finish.label);
+        let asked = self.asked(finish.job, label);
+        let model = finish.model.map_or(asked, |model| Model(model.0.min(self.models)));
+        if model != asked {
+            self.moved(label, finish.class, (asked, model), arrival);
+        }
+        if finish.outcome != Outcome::Completed {
+            self.lost(finish, now, (label, model), arrival);
+            return;
+        }
+        let latency = now.since(finish.arrived);
+        self.labels[label].groups.add(latency.as_nanos(), now.as_nanos());
+        let cell = self.cell(label, finish.class, model);
+        cell.stretches[arrival].times(finish, now, latency);
+        count(&mut cell.current.done, 1);
+        count(&mut cell.current.good, u64::from(finish.deadline.is_none_or(|due| now <= due)));
+    }
+
+    /// A job ended without being completed.
+    fn lost(&mut self, finish: &Finish, now: Time, (label, model): (usize, Model), arrival: usize) {
+        let tally = &mut self.cell(label, finish.class, model).stretches[arrival];
+        tally.endings[reason_index(finish.outcome)] += 1;
+        tally.other_stays += u128::from(now.since(finish.arrived).as_nanos());
+    }
+
+    #[inline]
+    fn label_index(&self, label: LabelId) -> usize {
+        label.index().min(self.labels.len() - 1)
+    }
+
+    #[inline]
+    fn asked(&mut self, job: JobId, label: usize) -> Model {
+        let usual = self.labels[label].asked;
+        if self.unusual.is_empty() { usual } else { self.unusual.remove(&job).unwrap_or(usual) }
+    }
+
+    /// A job was counted under the first model when it arrived and belongs to the second.
+    #[cold]
+    fn moved(&mut self, label: usize, class: Class, (from, to): (Model, Model), stretch: usize) {
+        let cell = self.cell(label, class, from);
+        let (past, current) = (&mut cell.stretches[stretch].offered, &mut cell.current.offered);
+        let offered = if *past > 0 { past } else { current };
+        let Some(rest) = offered.checked_sub(1) else { return };
+        *offered = rest;
+        self.cell(label, class, to).stretches[stretch].offered += 1;
+    }
+
+    #[inline]
+    fn cell(&mut self, label: usize, class: Class, model: Model) -> &mut Cell {
+        let place = (label * Class::ALL.len() + class.index()) * (self.models as usize + 1) + model.0 as usize;
+        let at = self.index[place] as usize;
+        if at < self.cells.len() { &mut self.cells[at] } else { self.open(place, label, class, model) }
+    }
+
+    #[cold]
+    fn open(&mut self, place: usize, label: usize, class: Class, model: Model) -> &mut Cell {
+        let at = self.cells.len();
+        self.index[place] = at as u32;
+        let model = (model.0 < self.models).then_some(model.0 as usize);
+        self.cells.push(Cell { label, class, model, current: Passed::default(), stretches: Stretched::default() });
+        &mut self.cells[at]
+    }
+
+    /// A stretch ends.
+    pub fn close_stretch(&mut self, stretch: usize) {
+        for cell in &mut self.cells {
+            let Passed { offered, done, good } = std::mem::take(&mut cell.current);
+            let tally = &mut cell.stretches[stretch];
+            tally.offered += offered;
+            tally.done += done;
+            tally.good += good;
+        }
+    }
+
+    /// Makes one of each pair of stretches.
+    pub fn halve(&mut self) {
+        self.cells.iter_mut().for_each(|cell| cell.stretches.halve());
+    }
+
+    /// The workloads, the unknown ones last.
+    pub fn labels(&self) -> &[Label] {
+        &self.labels
+    }
+
+    /// All that arrived from stretch `first` on, in a fixed order.
+    pub fn after(self, first: usize) -> Vec<Flow> {
+        let mut flows: Vec<Flow> = self
+            .cells
+            .into_iter()
+            .map(|cell| Flow {
+                label: cell.label,
+                class: cell.class,
+                model: cell.model,
+                tally: cell.stretches.from(first),
+            })
+            .collect();
+        flows.sort_by_key(|flow| (flow.label, flow.class, flow.model));
+        flows
+    }
+}
+
+impl Tally {
+    #[inline]
+    fn times(&mut self, finish: &Finish, now: Time, latency: Span) {
+        let started = finish.started.unwrap_or(finish.arrived);
+        self.wait.record(started.since(finish.arrived).as_nanos());
+        self.service.record(now.since(started).as_nanos());
+        self.latency.record(latency.as_nanos());
+        if let Some(token) = finish.first_token {
+            self.first_token(token.since(finish.arrived).as_nanos());
+        }
+    }
+
+    fn first_token(&mut self, after: u64) {
+        self.ttft.record(after);
+    }
+}
+
+impl Gaps {
+    #[inline]
+    fn arrival(&mut self, now: u64) {
+        if self.arrivals == 0 {
+            (self.first, self.last) = (now, now);
+        }
+        let gap = u128::from(now.saturating_sub(self.last));
+        count(&mut self.arrivals, 1);
+        self.last = now;
+        self.squares = self.squares.saturating_add(gap * gap);
+    }
+
+    /// How many gaps there are.
+    fn count(&self) -> u64 {
+        self.arrivals.saturating_sub(1)
+    }
+
+    /// The mean gap in nanoseconds; `None` with fewer than two arrivals at different times.
+    fn mean(&self) -> Option<f64> {
+        (self.last > self.first).then(|| (self.last - self.first) as f64 / self.count() as f64)
+    }
+
+    /// Arrivals per second between the first and the last; `None` with fewer than two at different times.
+    pub fn rate(&self) -> Option<f64> {
+        Some(1e9 / self.mean()?)
+    }
+
+    /// The coefficient of variation of the gaps; `None` with fewer than two gaps.
+    pub fn cv(&self) -> Option<f64> {
+        let mean = self.mean().filter(|_| self.count() >= 2)?;
+        let variance = (self.squares as f64 / self.count() as f64 - mean * mean).max(0.0);
+        Some(variance.sqrt() / mean)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_gaps_have_no_variation() {
+        let mut gaps = Gaps::default();
+        (0..11).for_each(|i| gaps.arrival(i * 100_000_000));
+        assert_eq!((gaps.rate(), gaps.cv()), (Some(10.0), Some(0.0)));
+    }
+
+    #[test]
+    fn gaps_of_two_lengths_vary_by_their_spread() {
+        let mut gaps = Gaps::default();
+        let mut t = 0;
+        gaps.arrival(t);
+        for gap in [1_000_000_000, 3_000_000_000, 1_000_000_000, 3_000_000_000] {
+            t += gap;
+            gaps.arrival(t);
+        }
+        assert_eq!((gaps.rate(), gaps.cv()), (Some(0.5), Some(0.5)));
+    }
+}

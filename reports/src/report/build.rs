@@ -1,0 +1,200 @@
+//! From the figures of replications to a report.
+
+use windtunnel_core::Class;
+
+use super::{
+    ArrivalReport, ClassReport, DeviceReport, Figure, FlowReport, Invariants, ModelReport, Named, REPORT_SCHEMA,
+    Report, RunReport, WorkloadReport,
+    distribution::{QUANTILES, needed},
+    flow::Sample,
+};
+use crate::{
+    RunFigures,
+    journal::{Header, Source, WorkloadFacts},
+    metrics::{Absorb, Histogram, Quantile, Tally},
+    statistics::{Stability, growth, judge},
+};
+
+impl Report {
+    /// The report of replications of one setting; names and title are those of the first.
+    pub fn from_runs(mut runs: Vec<RunFigures>) -> Report {
+        runs.sort_by_key(|run| run.header.replication);
+        let header = runs.first().map(|run| run.header.clone());
+        let stability = judge(&runs.iter().map(growth).collect::<Vec<_>>());
+        let mut report = Report {
+            schema: REPORT_SCHEMA,
+            title: header.as_ref().map(|header| header.title.clone()).unwrap_or_default(),
+            seed: header.as_ref().map_or(0, |header| header.seed),
+            source: header.as_ref().map_or(Source::Sim, |header| header.source),
+            unstable: stability == Stability::Unstable,
+            remarks: Vec::new(),
+            workload: workloads(&runs, header.as_ref()),
+            class: classes(&runs),
+            model: models(&runs, header.as_ref()),
+            device: devices(&runs, header.as_ref()),
+            invariants: invariants(&runs),
+            run: RunReport::of(&runs),
+        };
+        if report.unstable {
+            report.of_the_horizon();
+        }
+        report.remarks = report.remarks_of(&runs, header.as_ref());
+        report
+    }
+
+    fn of_the_horizon(&mut self) {
+        self.workload.iter_mut().for_each(|(_, one)| one.flow.of_the_horizon());
+        self.class.iter_mut().for_each(|(_, one)| one.flow.of_the_horizon());
+        self.model.iter_mut().for_each(|(_, one)| one.flow.of_the_horizon());
+    }
+
+    fn remarks_of(&self, runs: &[RunFigures], header: Option<&Header>) -> Vec<String> {
+        let mut remarks = Vec::new();
+        if self.unstable {
+            let horizon =
+                "the backlog grows without end: latencies and waits are figures of the horizon, not of the queue";
+            remarks.push(horizon.to_owned());
+        }
+        remarks.extend(self.warmup_remark(runs));
+        remarks.extend(self.interval_remarks());
+        remarks.extend(self.idle_devices());
+        remarks.extend(closed_loops(header));
+        remarks.extend(header.iter().flat_map(|header| &header.remarks).map(|(key, text)| format!("{key}: {text}")));
+        remarks
+    }
+
+    fn warmup_remark(&self, runs: &[RunFigures]) -> Option<String> {
+        let short = self.run.warmup.too_short;
+        if short > 0 && !self.unstable {
+            let of = self.run.replications;
+            return Some(format!("too short: in {short} of {of} runs the warm-up takes more than half"));
+        }
+        let unjudged = runs.iter().any(|run| !run.steady.judged);
+        unjudged.then(|| "too few completions to find the end of the warm-up: nothing was cut off".to_owned())
+    }
+
+    fn interval_remarks(&self) -> Vec<String> {
+        if self.run.replications == 1 {
+            return vec!["one replication: no intervals can be given".to_owned()];
+        }
+        if self.unstable {
+            return Vec::new();
+        }
+        QUANTILES.iter().filter_map(|(name, p)| self.interval_remark(name, *p)).collect()
+    }
+
+    fn interval_remark(&self, name: &str, p: Quantile) -> Option<String> {
+        let lacking = |flow: &FlowReport| {
+            let latency = flow.latency?;
+            latency
+                .figures()
+                .iter()
+                .find(|(one, _)| *one == name)
+                .filter(|(_, figure)| figure.low.is_none())
+                .map(|_| ())
+        };
+        let without: Vec<&str> =
+            self.workload.iter().filter(|(_, one)| lacking(&one.flow).is_some()).map(|(name, _)| name).collect();
+        (!without.is_empty()).then(|| {
+            let needed = needed(p);
+            let list = without.join(", ");
+            format!("no interval for {name} of {list}: each replication needs {needed} completions for it")
+        })
+    }
+
+    fn idle_devices(&self) -> Option<String> {
+        let idle: Vec<&str> = self.device.iter().filter(|(_, device)| !device.used).map(|(name, _)| name).collect();
+        (!idle.is_empty()).then(|| format!("no model may be placed on {}", idle.join(", ")))
+    }
+}
+
+fn closed_loops(header: Option<&Header>) -> Option<String> {
+    let closed = header.iter().flat_map(|header| &header.workloads).filter(|facts| facts.closed_loop);
+    let names: Vec<&str> = closed.map(|facts| facts.name.as_str()).collect();
+    (!names.is_empty()).then(|| {
+        let names = names.join(", ");
+        format!("closed loop ({names}): clients that wait send less, so queueing is hidden")
+    })
+}
+
+fn samples(runs: &[RunFigures], of: impl Fn(&RunFigures) -> Tally) -> Vec<Sample> {
+    runs.iter().map(|run| Sample { tally: of(run), window: run.window_seconds() }).collect()
+}
+
+fn workloads(runs: &[RunFigures], header: Option<&Header>) -> Named<WorkloadReport> {
+    let facts = header.map(|header| header.workloads.as_slice()).unwrap_or_default();
+    facts.iter().enumerate().map(|(label, facts)| (facts.name.clone(), workload(runs, label, facts))).collect()
+}
+
+fn workload(runs: &[RunFigures], label: usize, facts: &WorkloadFacts) -> WorkloadReport {
+    let samples = samples(runs, |run| run.workload(label));
+    let measured =
+        |of: &dyn Fn(&RunFigures) -> Option<f64>| Figure::of_values(&runs.iter().filter_map(of).collect::<Vec<_>>());
+    WorkloadReport {
+        class: facts.class.name().to_owned(),
+        arrivals: ArrivalReport {
+            process: facts.arrivals.clone(),
+            closed_loop: facts.closed_loop,
+            rate: measured(&|run| run.gaps.get(label)?.rate()),
+            cv: measured(&|run| run.gaps.get(label)?.cv()),
+        },
+        flow: FlowReport::of(&samples),
+        latency_curve: curve(&samples),
+    }
+}
+
+/// Points of the distribution of latency over all replications: every hundredth, finer towards the end.
+fn curve(samples: &[Sample]) -> Vec<[f64; 2]> {
+    let mut pooled = Histogram::default();
+    samples.iter().for_each(|one| pooled.absorb(one.tally.latency.clone()));
+    let parts =
+        (0..100).map(|percent| percent * 10_000).chain([992_500, 995_000, 997_500, 999_000, 999_900, 1_000_000]);
+    let points = parts.filter_map(|parts| {
+        let p = Quantile::ppm(parts);
+        Some([p.share(), pooled.quantile(p)? / 1e9])
+    });
+    points.collect()
+}
+
+fn classes(runs: &[RunFigures]) -> Named<ClassReport> {
+    let seen = |class: &Class| runs.iter().flat_map(|run| &run.flows).any(|flow| flow.class == *class);
+    let classes = Class::ALL.into_iter().filter(seen);
+    classes
+        .map(|class| {
+            let flow = FlowReport::of(&samples(runs, |run| run.class(class)));
+            let longest = runs.iter().filter_map(|run| run.starvation[class.index()]).max();
+            let starvation = longest.map(|span| Figure::bare(span.as_nanos() as f64 / 1e9, runs.len() as u32));
+            (class.name().to_owned(), ClassReport { flow, starvation })
+        })
+        .collect()
+}
+
+fn models(runs: &[RunFigures], header: Option<&Header>) -> Named<ModelReport> {
+    let facts = header.map(|header| header.models.as_slice()).unwrap_or_default();
+    let models = facts.iter().enumerate();
+    models
+        .map(|(model, facts)| {
+            let flow = FlowReport::of(&samples(runs, |run| run.model(model)));
+            (facts.name.clone(), ModelReport::of(flow, runs, model))
+        })
+        .collect()
+}
+
+fn devices(runs: &[RunFigures], header: Option<&Header>) -> Named<DeviceReport> {
+    let facts = header.map(|header| header.devices.as_slice()).unwrap_or_default();
+    facts.iter().enumerate().map(|(device, facts)| (facts.name.clone(), DeviceReport::of(runs, device))).collect()
+}
+
+fn invariants(runs: &[RunFigures]) -> Invariants {
+    let mut invariants = Invariants::default();
+    for run in runs {
+        let replication = run.header.replication;
+        invariants.checked += run.end.invariants_checked + run.checks.len() as u64;
+        let broken =
+            run.checks.iter().filter_map(|check| Some(format!("{}: {}", check.name, check.violation.as_ref()?)));
+        let all = run.end.violations.iter().cloned().chain(broken);
+        invariants.details.extend(all.map(|text| format!("replication {replication}: {text}")));
+    }
+    invariants.violated = invariants.details.len() as u64;
+    invariants
+}
