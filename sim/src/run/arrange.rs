@@ -1,0 +1,69 @@
+//! How a run is put together.
+
+use windtunnel_core::{Effects, IdTable, Scheduler, Time};
+use windtunnel_reports::Recorder;
+
+use super::{Gate, Run, Watch};
+use crate::{
+    Control,
+    arrivals::{ClosedLoop, Merge, NoiseKinds, OpenSource},
+    cards::Card,
+    events::{Agenda, Earliest, Event},
+    random::Seed,
+    setup::Setup,
+};
+
+impl<'a, R: Recorder> Run<'a, R> {
+    pub(super) fn new(setup: &'a Setup, replication: u32, recorder: &'a mut R, control: &'a Control) -> Run<'a, R> {
+        let scenario = setup.scenario();
+        let mut open = Vec::new();
+        let mut loops = Vec::new();
+        let mut loop_of = Vec::new();
+        for (place, workload) in scenario.workloads.iter().enumerate() {
+            let seed = Seed::of_workload(scenario.run.seed, replication, &workload.name);
+            let noise = NoiseKinds::of(scenario, workload);
+            let rows = setup.recording(place).map(|recording| recording.rows.clone());
+            open.extend(OpenSource::new(workload, place as u32, seed, noise, rows));
+            let closed = ClosedLoop::new(workload, place as u32, seed, noise);
+            loop_of.push(closed.is_some().then_some(loops.len() as u32));
+            loops.extend(closed);
+        }
+        let mut run = Run {
+            setup,
+            scheduler: Scheduler::new(),
+            effects: Effects::new(),
+            recorder,
+            watch: Watch::new(&scenario.run, control),
+            now: Time::ZERO,
+            cards: scenario.cards.iter().map(Card::new).collect(),
+            due: Earliest::new(scenario.cards.len()),
+            touched: None,
+            instances: Vec::new(),
+            open: Merge::new(open),
+            loops,
+            loop_of,
+            agenda: Agenda::default(),
+            gate: Gate::Open,
+            jobs: IdTable::new(),
+            arrived: 0,
+            submissions: setup.submissions(),
+            has_output: setup.has_output(),
+            facts: std::collections::VecDeque::new(),
+        };
+        for (resident, id) in setup.residents().into_iter().zip(0..) {
+            run.seat(windtunnel_core::InstanceId(id), resident.model, resident.device);
+        }
+        run.wake_clients();
+        run
+    }
+
+    fn wake_clients(&mut self) {
+        for (closed_loop, clients) in (0..).zip(&mut self.loops) {
+            for client in 0..clients.len() {
+                if let Some(at) = clients.first(client) {
+                    self.agenda.add(at, Event::Sends { closed_loop, client });
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! How what the scheduler wants is carried out. None of it can fail: a failure would be a fact of its own.
+
+use windtunnel_core::{
+    Attempt, DeviceId, Effect, Finish, Grant, GrantFailure, GrantedStep, Input, InstanceId, LoadFailure, ModelId,
+    ProcessMemory, Snapshot, Span, Time,
+};
+use windtunnel_reports::Recorder;
+
+use super::{Gate, Run, Seated, seated};
+use crate::{arrivals::NO_CLIENT, events::Event};
+
+impl<R: Recorder> Run<'_, R> {
+    /// Carries out the effects of the last step, in their order. Loads, stops and readings of memory are answered at the
+    /// same moment: their times and the bytes of instances are not simulated yet.
+    #[inline]
+    pub(super) fn obey(&mut self) {
+        let effects = std::mem::take(&mut self.effects);
+        for effect in &effects {
+            match effect {
+                Effect::Grant(grant) => self.begin(grant, effects.steps(grant.steps)),
+                Effect::Finish(finish) => self.finish(finish),
+                Effect::Note(_) | Effect::Learned(_) => {}
+                Effect::Abort { attempt, instance, cause: _ } => self.abort(*attempt, *instance),
+                Effect::Load { attempt, instance, model, device, reservation: _ } => {
+                    let (attempt, instance) = (*attempt, *instance);
+                    let fact = match self.seat(instance, *model, *device) {
+                        Some(()) => Input::LoadFinished { attempt, instance, footprint: None },
+                        None => Input::LoadFailed { attempt, instance, cause: LoadFailure::NotStarted },
+                    };
+                    self.facts.push_back(fact);
+                }
+                Effect::Stop { attempt, instance, cause: _ } => {
+                    self.unseat(*instance);
+                    self.facts.push_back(Input::StopFinished { attempt: *attempt, instance: *instance });
+                }
+                Effect::Snapshot { device } => {
+                    let reading = self.reading(*device);
+                    self.facts.push_back(Input::Snapshot(reading));
+                }
+            }
+        }
+        self.effects = effects;
+    }
+
+    #[inline]
+    fn begin<S>(&mut self, grant: &Grant<S>, steps: &[GrantedStep]) {
+        let Some(&Seated { card, seat, service }) = seated(&self.instances, grant.instance) else { return };
+        let Some(first) = steps.first() else { return };
+        let Some(request) = self.jobs.get(first.job.0) else { return };
+        let output_tokens = if self.has_output { self.output_of(steps) } else { 0 };
+        let work = service.work(grant.weight, request.noise.of_step(first.step), request.prompt_tokens, output_tokens);
+        self.cards[card].begin(self.now, seat, grant.attempt, work, output_tokens);
+        self.touch(card);
+    }
+
+    /// The output of a job comes with the last of its steps.
+    fn output_of(&self, steps: &[GrantedStep]) -> u32 {
+        let last = steps.iter().filter(|step| step.step + 1 == step.of);
+        last.filter_map(|step| self.jobs.get(step.job.0))
+            .fold(0, |sum, request| sum.saturating_add(request.output_tokens))
+    }
+
+    #[inline]
+    fn finish(&mut self, finish: &Finish) {
+        let Some(request) = self.jobs.remove(finish.job.0) else { return };
+        if request.patience < Span::MAX {
+            let jobs = &self.jobs;
+            self.agenda.grow_stale(|event| match event {
+                Event::GivesUp { job } => jobs.get(job.0).is_some(),
+                Event::Sends { .. } => true,
+            });
+        }
+        if request.client != NO_CLIENT && self.gate == Gate::Open {
+            self.send_again(request.workload, request.client, request.at);
+        }
+    }
+
+    fn send_again(&mut self, workload: u32, client: u32, sent: Time) {
+        let Some(&Some(closed_loop)) = self.loop_of.get(workload as usize) else { return };
+        let Some(clients) = self.loops.get_mut(closed_loop as usize) else { return };
+        if let Some(at) = clients.next(client, sent, self.now) {
+            self.agenda.add(at, Event::Sends { closed_loop, client });
+        }
+    }
+
+    fn abort(&mut self, attempt: Attempt, instance: InstanceId) {
+        let Some(&Seated { card, seat, .. }) = seated(&self.instances, instance) else { return };
+        let Some(sent) = self.cards[card].abort(self.now, seat, attempt) else { return };
+        self.touch(card);
+        self.facts.push_back(Input::GrantFailed { attempt, instance, cause: GrantFailure::Aborted, sent });
+    }
+
+    /// Seats an instance on its card; `None` if the model has no service there.
+    pub(super) fn seat(&mut self, instance: InstanceId, model: ModelId, device: DeviceId) -> Option<()> {
+        let service = self.setup.service(model, device)?;
+        let card = device.index();
+        let seat = self.cards.get_mut(card)?.seat(instance, service);
+        if self.instances.len() <= instance.index() {
+            self.instances.resize(instance.index() + 1, None);
+        }
+        self.instances[instance.index()] = Some(Seated { card, seat, service });
+        Some(())
+    }
+
+    fn unseat(&mut self, instance: InstanceId) {
+        if let Some(Seated { card, seat, .. }) = self.instances.get_mut(instance.index()).and_then(Option::take) {
+            self.cards[card].unseat(seat);
+        }
+    }
+
+    /// What a monitor would show that sees the device's size and who is on it, and no more.
+    fn reading(&self, device: DeviceId) -> Snapshot {
+        let here = (0..)
+            .map(InstanceId)
+            .zip(&self.instances)
+            .filter(|(_, seated)| seated.as_ref().is_some_and(|seated| seated.card == device.index()));
+        Snapshot {
+            device,
+            total: self.setup.scenario().configuration.device(device).and_then(|device| device.memory),
+            used: None,
+            processes: here.map(|(instance, _)| ProcessMemory { instance, used: None }).collect(),
+        }
+    }
+}

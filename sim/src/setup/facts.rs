@@ -1,0 +1,149 @@
+//! What the header of a journal tells of a scenario: names, capacities, arrivals.
+
+use std::collections::BTreeMap;
+
+use windtunnel_config::{Arrivals, Scenario, Service, Warmup, Workload};
+use windtunnel_core::{Capacity, DeviceId, ModelId, Wanted};
+use windtunnel_reports::journal::{DeviceFacts, Header, ModelFacts, SCHEMA, Source, WarmupRule, WorkloadFacts};
+
+use super::Setup;
+use crate::{arrivals, trace::Zone};
+
+impl Setup {
+    /// The header of the journal of one replication.
+    pub fn header(&self, replication: u32) -> Header {
+        let scenario = self.scenario();
+        let run = &scenario.run;
+        Header {
+            schema: SCHEMA,
+            program: env!("CARGO_PKG_VERSION").to_owned(),
+            source: Source::Sim,
+            title: scenario.title.clone(),
+            seed: run.seed,
+            replication,
+            horizon: run.horizon,
+            jobs: run.jobs,
+            warmup: match run.warmup {
+                Warmup::Auto => WarmupRule::Auto,
+                Warmup::Fixed(span) => WarmupRule::Fixed(span),
+                Warmup::Share(share) => WarmupRule::Share(share),
+            },
+            wall_clock: None,
+            devices: (0..)
+                .map(DeviceId)
+                .zip(&scenario.configuration.devices)
+                .map(|(id, device)| DeviceFacts {
+                    name: device.name.clone(),
+                    used: scenario.services.iter().any(|services| matches!(services.get(id.index()), Some(Some(_)))),
+                })
+                .collect(),
+            models: (0..)
+                .map(ModelId)
+                .zip(&scenario.configuration.models)
+                .map(|(id, model)| ModelFacts {
+                    name: model.name.clone(),
+                    capacity: (0..)
+                        .map(DeviceId)
+                        .take(scenario.cards.len())
+                        .map(|device| capacity(scenario, id, device))
+                        .collect(),
+                    at_once: at_once(model.capacity),
+                })
+                .collect(),
+            workloads: (0..scenario.workloads.len()).map(|label| facts(scenario, label)).collect(),
+            remarks: self.remarks(),
+        }
+    }
+
+    fn remarks(&self) -> BTreeMap<String, String> {
+        let mut remarks = BTreeMap::new();
+        if !self.scenario().without_effect.is_empty() {
+            remarks.insert("without effect".to_owned(), self.scenario().without_effect.join(", "));
+        }
+        if self.scenario().run.replications > 1 && !self.draws_anything() {
+            let same =
+                "nothing is drawn at random: all replications are the same run, and intervals over them mean nothing";
+            remarks.insert("replications".to_owned(), same.to_owned());
+        }
+        for (place, workload) in self.scenario().workloads.iter().enumerate() {
+            let Some(recording) = self.recording(place) else { continue };
+            let summary = &recording.summary;
+            let mut said = format!("{} of {} rows", summary.kept, summary.rows);
+            let left_out = [
+                (summary.dropped, "without output left out"),
+                (summary.bad, "unreadable"),
+                (summary.moved, "out of order"),
+            ];
+            for (count, what) in left_out.into_iter().filter(|&(count, _)| count > 0) {
+                said.push_str(&format!(", {count} {what}"));
+            }
+            if summary.zone == Zone::AssumedUtc {
+                said.push_str(", stamps taken as UTC");
+            }
+            remarks.insert(format!("trace of {}", workload.name), said);
+        }
+        remarks
+    }
+}
+
+fn facts(scenario: &Scenario, label: usize) -> WorkloadFacts {
+    let workload = &scenario.workloads[label];
+    WorkloadFacts {
+        name: workload.name.clone(),
+        arrivals: arrivals::describe(workload),
+        closed_loop: matches!(workload.arrivals, Arrivals::Clients { .. }),
+        class: workload.class.unwrap_or(scenario.configuration.policy.default_class),
+        capacity: scenario.capacity(label),
+    }
+}
+
+fn at_once(capacity: Capacity) -> u32 {
+    match capacity {
+        Capacity::Slots { slots } => slots,
+        Capacity::Batch { max, wait: _ } => max,
+    }
+}
+
+/// The most inputs a second that a model can do on a device alone: Bmax / T(Bmax) for batches, n / T(1) for n slots, and
+/// with continuous batching the bound 1 / (prefill + (E[O] - 1) * (alpha / n + beta)), which depends on the sizes of
+/// requests and is known where one workload alone asks for the model.
+fn capacity(scenario: &Scenario, model: ModelId, device: DeviceId) -> Option<f64> {
+    let card = scenario.cards.get(device.index())?;
+    let at_once = scenario.configuration.model(model)?.capacity;
+    let seconds = match scenario.services.get(model.index())?.get(device.index())?.as_ref()? {
+        Service::Batch { alpha, beta, noise: _ } => {
+            let (alpha, beta) = (alpha.as_nanos() as f64, beta.as_nanos() as f64);
+            match at_once {
+                Capacity::Batch { max, wait: _ } => (alpha / f64::from(max) + beta) / 1e9,
+                Capacity::Slots { slots } => (alpha + beta) / 1e9 / f64::from(slots),
+            }
+        }
+        Service::Slots { prefill_fixed, prefill_per_token, decode_alpha, decode_beta, prefill_slice: _ } => {
+            let (prompt, output) = sizes_for(scenario, model)?;
+            let prefill = prefill_fixed.as_nanos() as f64 + prefill_per_token.as_nanos() as f64 * prompt;
+            let slots = f64::from(self::at_once(at_once));
+            let token = decode_alpha.as_nanos() as f64 / slots + decode_beta.as_nanos() as f64;
+            (prefill + (output - 1.0).max(0.0) * token) / 1e9
+        }
+    };
+    (seconds > 0.0).then(|| card.speed / seconds)
+}
+
+/// Mean prompt and output tokens of what is asked of `model`, if one workload with drawn sizes asks for it.
+fn sizes_for(scenario: &Scenario, model: ModelId) -> Option<(f64, f64)> {
+    let mut asking = scenario.workloads.iter().filter(|workload| serves(scenario, workload, model));
+    let workload = asking.next()?;
+    let drawn = !matches!(workload.arrivals, Arrivals::Trace(_) | Arrivals::At(_));
+    let alone = asking.next().is_none();
+    (drawn && alone).then(|| (workload.prompt_tokens.mean(), workload.output_tokens.mean()))
+}
+
+fn serves(scenario: &Scenario, workload: &Workload, model: ModelId) -> bool {
+    match workload.wanted {
+        Wanted::Model(wanted) => wanted == model,
+        Wanted::Family(family) => {
+            let family = scenario.configuration.families.get(family.index());
+            family.is_some_and(|family| family.variants.iter().any(|variant| variant.model == model))
+        }
+    }
+}
