@@ -1,0 +1,179 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// A GPU scheduler for local language models, and the wind tunnel it is tested in.
+#[derive(Debug, Parser)]
+#[command(name = "windtunnel", version, arg_required_else_help = true, propagate_version = true)]
+#[command(after_help = "Examples:
+  windtunnel sweep --report knee            where do 1, 2 and 4 cards saturate? (with charts)
+  windtunnel sim scenarios/knee.toml        one scenario, all replications
+  windtunnel sim --set workload.requests.arrivals.rate=900
+  windtunnel test scenarios                 every scenario with its expectations
+
+Exit codes: 0 done, 1 an expectation failed, 2 bad input, 130 interrupted (finished work is kept).")]
+pub struct Arguments {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What every subcommand takes.
+#[derive(Debug, Args)]
+pub struct Common {
+    /// How results are printed on stdout.
+    #[arg(long, global = true, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+    /// Print results only: no progress, no remarks.
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+    /// The seed of every random stream, instead of the scenario's.
+    #[arg(long, global = true, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Replace a value of the scenario; values are TOML, a bare word is a string. May be given several times.
+    #[arg(long = "set", global = true, value_name = "KEY=VALUE")]
+    pub sets: Vec<String>,
+    /// Threads to run replications on; default: all cores.
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub threads: Option<u16>,
+}
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    Table,
+    /// One JSON object and nothing else.
+    Json,
+    /// Comma-separated values with a header.
+    Csv,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Simulate one scenario, all replications.
+    Sim(SimArgs),
+    /// Run a grid of settings, or search for the knee.
+    Sweep(SweepArgs),
+    /// Run scenarios and check their expectations.
+    Test(TestArgs),
+    /// Make the report of journals.
+    Report(ReportArgs),
+    /// Print a journal the way an operator reads it.
+    Events(EventsArgs),
+    /// Check the simulator against exact queueing results on this machine, in seconds.
+    Selftest,
+    /// Print a JSON Schema, or the reference of the policy's keys.
+    Schema(SchemaArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  windtunnel sim scenarios/mmpp-bursts.toml
+  windtunnel sim scenario.toml --journal run.jsonl --report out --format json
+  windtunnel sim scenario.toml --set policy.background_share=0.25 --seed 7")]
+pub struct SimArgs {
+    /// The scenario; default: the embedded one, a card with dynamic batching.
+    pub scenario: Option<PathBuf>,
+    /// Write a journal of all replications, one after another.
+    #[arg(long, value_name = "FILE")]
+    pub journal: Option<PathBuf>,
+    /// Write the scheduler's whole state into the journal every so much virtual time, such as 60s.
+    #[arg(long, value_name = "SPAN", requires = "journal")]
+    pub checkpoint: Option<String>,
+    /// Write report.json, tables and charts into this folder.
+    #[arg(long, value_name = "DIR")]
+    pub report: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  windtunnel sweep --report knee                          the embedded scenario on 1, 2 and 4 cards
+  windtunnel sweep scenario.toml --devices 1,2,4 --rates 1000,2000,4000
+  windtunnel sweep scenario.toml --format json > sweep.json")]
+pub struct SweepArgs {
+    /// The scenario; default: the embedded knee sweep.
+    pub scenario: Option<PathBuf>,
+    /// Numbers of devices of the first device group to try.
+    #[arg(long, value_name = "N,..", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
+    pub devices: Vec<u32>,
+    /// Total offered rates to try; all open workloads are scaled in proportion.
+    #[arg(long, value_name = "R,..", value_delimiter = ',')]
+    pub rates: Vec<f64>,
+    /// Write report.json, tables and charts into this folder.
+    #[arg(long, value_name = "DIR")]
+    pub report: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  windtunnel test scenarios
+  windtunnel test scenarios/knee.toml --junit junit.xml")]
+pub struct TestArgs {
+    /// Scenario files, or folders of them.
+    #[arg(required = true)]
+    pub paths: Vec<PathBuf>,
+    /// Write the results as JUnit XML.
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+    /// Where the journals of failed scenarios are kept.
+    #[arg(long, value_name = "DIR", default_value = "windtunnel-failed")]
+    pub keep: PathBuf,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  windtunnel report run.jsonl
+  windtunnel report night-1.jsonl night-2.jsonl --report out --format json")]
+pub struct ReportArgs {
+    /// Journals, each run in them is a replication; - for stdin.
+    #[arg(required = true)]
+    pub journals: Vec<PathBuf>,
+    /// Write report.json, tables and charts into this folder.
+    #[arg(long, value_name = "DIR")]
+    pub report: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  windtunnel events run.jsonl | less
+  windtunnel events run.jsonl --job 17
+  windtunnel events live.jsonl --follow --model gemma4-12b")]
+pub struct EventsArgs {
+    /// The journal; - for stdin.
+    pub journal: PathBuf,
+    /// Go on as the file grows.
+    #[arg(long)]
+    pub follow: bool,
+    /// Only lines of this job.
+    #[arg(long, value_name = "N")]
+    pub job: Option<u64>,
+    /// Only lines of this model.
+    #[arg(long, value_name = "NAME")]
+    pub model: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct SchemaArgs {
+    /// What to describe.
+    #[arg(value_enum)]
+    pub what: SchemaKind,
+}
+
+/// What a schema describes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SchemaKind {
+    /// A scenario file.
+    Scenario,
+    /// A daemon's configuration file.
+    Config,
+    /// A line of a journal.
+    Journal,
+    /// The report of `sim --format json`.
+    Report,
+    /// Every key of `[policy]` with its default (a table, not a schema).
+    Policy,
+}

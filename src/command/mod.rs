@@ -1,0 +1,9 @@
+//! The subcommands, one a file.
+
+pub mod events;
+pub mod report;
+pub mod schema;
+pub mod selftest;
+pub mod sim;
+pub mod sweep;
+pub mod test;

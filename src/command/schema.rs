@@ -1,0 +1,35 @@
+//! `windtunnel schema`: JSON Schemas, and the reference of the policy's keys.
+
+use windtunnel_config::{policy_keys, schema_config, schema_scenario};
+use windtunnel_reports::{journal::schema_journal, report::schema_report};
+
+use crate::{
+    args::{SchemaArgs, SchemaKind},
+    failure::Failure,
+    output::print,
+    session::Session,
+};
+
+pub fn run(args: &SchemaArgs, _session: &Session) -> Result<(), Failure> {
+    let schema = match args.what {
+        SchemaKind::Scenario => serde_json::to_string_pretty(&schema_scenario()),
+        SchemaKind::Config => serde_json::to_string_pretty(&schema_config()),
+        SchemaKind::Journal => serde_json::to_string_pretty(&schema_journal()),
+        SchemaKind::Report => serde_json::to_string_pretty(&schema_report()),
+        SchemaKind::Policy => return print(&policy_reference()),
+    };
+    let text = schema.map_err(|wrong| Failure::BadInput(format!("write the schema: {wrong}")))?;
+    print(&format!("{text}\n"))
+}
+
+/// Every policy key as a Markdown table.
+fn policy_reference() -> String {
+    let mut text = String::from("| section | key | value | default | meaning |\n|---|---|---|---|---|\n");
+    for key in policy_keys() {
+        let default = key.default.map_or_else(String::new, |default| format!("`{default}`"));
+        let acts = if key.acts { "" } else { " (not simulated yet)" };
+        let (section, name, takes, meaning) = (key.section, key.name, key.takes, key.meaning);
+        text.push_str(&format!("| `{section}` | `{name}` | {takes} | {default} | {meaning}{acts} |\n"));
+    }
+    text
+}

@@ -1,0 +1,53 @@
+//! `windtunnel sweep`: a grid of settings, and the knees of the systems on it.
+
+use windtunnel_reports::{
+    chart::sweep_charts,
+    report::SweepReport,
+    table::{sweep_csv, sweep_table},
+};
+use windtunnel_sim::sweep::{SweepOptions, sweep};
+
+use crate::{
+    args::{Format, SweepArgs},
+    failure::Failure,
+    output::{Folder, print},
+    session::Session,
+};
+
+pub fn run(args: &SweepArgs, session: &Session) -> Result<(), Failure> {
+    if let Some(rate) = args.rates.iter().find(|rate| !rate.is_finite() || **rate <= 0.0) {
+        return Err(Failure::BadInput(format!("--rates: a rate must be more than 0 per second, found {rate}")));
+    }
+    let file = session.file(args.scenario.as_deref())?;
+    session.warn_without_effect(&file.resolve(&session.overrides)?);
+    let options =
+        SweepOptions { overrides: session.overrides.clone(), devices: args.devices.clone(), rates: args.rates.clone() };
+    let progress = session.progress("sweeping");
+    let outcome = sweep(&file, &options, &session.control)?;
+    drop(progress);
+    if !outcome.report.points.is_empty() {
+        deliver(&outcome.report, args, session)?;
+    }
+    session.unless_interrupted(&format!("{} of {} points were finished", outcome.report.points.len(), outcome.asked))
+}
+
+fn deliver(report: &SweepReport, args: &SweepArgs, session: &Session) -> Result<(), Failure> {
+    if let Some(path) = &args.report {
+        let folder = Folder::create(path)?;
+        folder.write("sweep.json", &report.to_json())?;
+        folder.write("sweep.csv", &csv(report)?)?;
+        folder.write("sweep.txt", &sweep_table(report))?;
+        let charts = sweep_charts(report).map_err(|wrong| Failure::BadInput(wrong.to_string()))?;
+        folder.pictures(&charts)?;
+        session.remark(&format!("report and {} charts are in {}", charts.len(), folder.path().display()));
+    }
+    match session.format {
+        Format::Table => print(&sweep_table(report)),
+        Format::Json => print(&report.to_json()),
+        Format::Csv => print(&csv(report)?),
+    }
+}
+
+fn csv(report: &SweepReport) -> Result<String, Failure> {
+    sweep_csv(report).map_err(|wrong| Failure::BadInput(format!("write CSV: {wrong}")))
+}

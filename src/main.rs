@@ -1,0 +1,47 @@
+//! The `windtunnel` command: reads the command line, runs one subcommand, and turns what went wrong into a message and an
+//! exit code. One file a subcommand; none of them decides anything about scheduling or figures.
+
+mod args;
+mod command;
+mod embedded;
+mod failure;
+mod output;
+mod progress;
+mod session;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Arguments, Command};
+use failure::Failure;
+use session::Session;
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(wrong) => {
+            let code = if wrong.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS };
+            // Nobody is left to be told that the message could not be printed.
+            let _ = wrong.print();
+            return code;
+        }
+    };
+    match run(arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+fn run(arguments: Arguments) -> Result<(), Failure> {
+    let session = Session::new(&arguments.common)?;
+    match arguments.command {
+        Command::Sim(args) => command::sim::run(&args, &session),
+        Command::Sweep(args) => command::sweep::run(&args, &session),
+        Command::Test(args) => command::test::run(&args, &session),
+        Command::Report(args) => command::report::run(&args, &session),
+        Command::Events(args) => command::events::run(&args, &session),
+        Command::Selftest => command::selftest::run(&session),
+        Command::Schema(args) => command::schema::run(&args, &session),
+    }
+}

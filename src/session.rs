@@ -1,0 +1,96 @@
+//! What all subcommands share: the common options, threads, Ctrl-C, and reading scenarios.
+
+use std::{
+    path::Path,
+    process,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use windtunnel_config::{Override, Scenario, ScenarioFile};
+use windtunnel_sim::Control;
+
+use crate::{
+    args::{Common, Format},
+    embedded,
+    failure::Failure,
+    progress::Progress,
+};
+
+/// The command as it runs.
+pub struct Session {
+    pub format: Format,
+    pub overrides: Vec<Override>,
+    pub control: Arc<Control>,
+    quiet: bool,
+}
+
+impl Session {
+    /// Sets up threads and Ctrl-C, and reads the overrides.
+    pub fn new(common: &Common) -> Result<Session, Failure> {
+        let mut overrides = common.sets.iter().map(|set| Override::parse(set)).collect::<Result<Vec<_>, _>>()?;
+        if let Some(seed) = common.seed {
+            overrides.push(Override::new("run.seed", &seed.to_string())?);
+        }
+        if let Some(threads) = common.threads {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(threads));
+            pool.build_global().map_err(|wrong| Failure::BadInput(format!("start {threads} threads: {wrong}")))?;
+        }
+        let control = Arc::new(Control::new());
+        stop_on_signal(Arc::clone(&control))?;
+        Ok(Session { format: common.format, overrides, control, quiet: common.quiet })
+    }
+
+    /// The scenario's file, or the embedded one.
+    pub fn file(&self, path: Option<&Path>) -> Result<ScenarioFile, Failure> {
+        match path {
+            Some(path) => Ok(ScenarioFile::load(path)?),
+            None => Ok(ScenarioFile::parse(embedded::KNEE, Path::new(embedded::KNEE_NAME))?),
+        }
+    }
+
+    /// The scenario with the command line's overrides; says which keys of it have no effect.
+    pub fn scenario(&self, path: Option<&Path>) -> Result<Scenario, Failure> {
+        let scenario = self.file(path)?.resolve(&self.overrides)?;
+        self.warn_without_effect(&scenario);
+        Ok(scenario)
+    }
+
+    /// Says which keys of a scenario this version does not simulate.
+    pub fn warn_without_effect(&self, scenario: &Scenario) {
+        if !scenario.without_effect.is_empty() {
+            self.remark(&format!("not simulated by this version: {}", scenario.without_effect.join(", ")));
+        }
+    }
+
+    /// Tells something on stderr, unless asked to be quiet.
+    pub fn remark(&self, text: &str) {
+        if !self.quiet {
+            anstream::eprintln!("note: {text}");
+        }
+    }
+
+    /// Shows progress while the result is alive: on a terminal, unless asked to be quiet.
+    pub fn progress(&self, what: &str) -> Progress {
+        Progress::start(what, Arc::clone(&self.control), self.quiet)
+    }
+
+    /// An error if the work was stopped, naming what is kept of it.
+    pub fn unless_interrupted(&self, kept: &str) -> Result<(), Failure> {
+        if self.control.is_interrupted() { Err(Failure::Interrupted(kept.to_owned())) } else { Ok(()) }
+    }
+}
+
+/// The first signal stops all runs, which keeps what is finished; the second ends the process.
+fn stop_on_signal(control: Arc<Control>) -> Result<(), Failure> {
+    let asked = AtomicBool::new(false);
+    ctrlc::set_handler(move || {
+        if asked.swap(true, Ordering::Relaxed) {
+            process::exit(130);
+        }
+        control.interrupt();
+    })
+    .map_err(|wrong| Failure::BadInput(format!("listen for Ctrl-C: {wrong}")))
+}
