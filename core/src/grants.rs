@@ -235,7 +235,10 @@ impl Scheduler {
             return self.drop_job(step.job, Outcome::Failed(Failure::Step(cause)), effects);
         }
         job.requeued = Requeued::Once;
-        let (class, target) = (job.class, job.target);
+        let (class, ask) = (job.class, job.ask);
+        let Ok(target) = self.target_of(ask) else {
+            return self.drop_job(step.job, Outcome::Failed(Failure::ModelRemoved), effects);
+        };
         self.leave_line(step.job);
         if let Some(job) = self.jobs.get_mut(step.job.0) {
             job.again.push(step.step);

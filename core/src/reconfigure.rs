@@ -21,6 +21,7 @@ impl Scheduler {
         for job in waiting {
             self.sort_in(job, effects);
         }
+        self.retarget_running();
         self.settle_all(effects);
     }
 
@@ -72,6 +73,19 @@ impl Scheduler {
             let placed = model.is_some_and(|model| model.predicted_on(instance.device).is_some());
             if !placed || self.models[instance.model.index()].removed {
                 self.drain(id, StopCause::Removed, effects);
+            }
+        }
+    }
+
+    /// Targets have new numbers: jobs that only run get theirs. One whose target is gone keeps that of the model it runs on.
+    fn retarget_running(&mut self) {
+        let running: Vec<JobId> =
+            self.jobs.iter().filter(|(_, job)| job.line.is_none()).map(|(id, _)| JobId(id)).collect();
+        for id in running {
+            let Some((ask, model)) = self.jobs.get(id.0).map(|job| (job.ask, job.model)) else { continue };
+            let target = self.target_of(ask).ok().or(model.map(|model| model.0));
+            if let (Some(job), Some(target)) = (self.jobs.get_mut(id.0), target) {
+                job.target = target;
             }
         }
     }

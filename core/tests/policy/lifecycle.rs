@@ -120,3 +120,30 @@ fn interactive_work_of_a_family_takes_the_best_variant_there_is_and_background_a
     let choice = Note::Variant { job: JobId(background), model: ModelId(1), choice: Choice::BetterBusy };
     assert!(world.notes().any(|note| note == choice));
 }
+
+#[test]
+fn a_failed_step_whose_model_was_removed_meanwhile_does_not_wait_for_it() {
+    let mut world = desk();
+    let job = world.submit(request(0, Class::Interactive));
+    let configuration = world.scheduler.configuration().clone();
+    let removed = vec![ModelId(0)];
+    world.input(Input::Reconfigured(Box::new(Reconfiguration { configuration, removed })));
+    world.fail(job, GrantFailure::Disconnected, Sent::Nothing);
+    assert_eq!(world.finished.get(&job), Some(&Outcome::Failed(Failure::ModelRemoved)));
+}
+
+#[test]
+fn a_job_that_runs_finds_its_family_again_when_models_are_added() {
+    let mut set =
+        configuration(1, vec![model("big", slots(1), (10, 0), &[0]), model("small", slots(1), (10, 0), &[0])]);
+    let variants = [(0, Quality::Preferred), (1, Quality::Compact)];
+    let variants = variants.map(|(model, quality)| Variant { model: ModelId(model), quality }).to_vec();
+    set.families.push(Family { name: "f".into(), aliases: Vec::new(), variants });
+    let mut world = World::new(set.clone());
+    let family = Submission { wanted: Wanted::Family(FamilyId(0)), ..request(0, Class::Interactive) };
+    let job = world.submit(family);
+    set.models.push(model("new", slots(1), (10, 0), &[0]));
+    world.input(Input::Reconfigured(Box::new(Reconfiguration { configuration: set, removed: Vec::new() })));
+    world.fail(job, GrantFailure::Disconnected, Sent::Nothing);
+    assert!(world.runs(job), "it goes back to the queue of its family, not to that of the new model");
+}
