@@ -15,6 +15,7 @@ mod scenario;
 mod sections;
 mod source;
 
+pub use decode::parse_span;
 pub use error::{ConfigError, Problem};
 pub use form::{did_you_mean, schema_config, schema_scenario};
 pub use scenario::*;

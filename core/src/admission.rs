@@ -65,7 +65,8 @@ impl Scheduler {
         let cycle = common_cycle(instances.clone().map(|one| self.batch_time(one, one.at_once())), k);
         let earliest = instances.clone().map(|one| self.available_at(one)).min().unwrap_or(self.now);
         let own = cycle.times(u64::from(job.inputs).div_ceil(most.saturating_mul(k)));
-        if earliest == self.now {
+        // A batch that outlasts its prediction has no predicted rest left, but it is no free instance.
+        if instances.clone().any(|one| one.free() > 0) {
             return self.now.after(own);
         }
         let batches: u64 = self.before(job.class, rank, instances).map(|weight| weight.div_ceil(most)).sum();

@@ -23,6 +23,7 @@ impl Scheduler {
         let job = self.new_job(submission, class, *target.as_ref().unwrap_or(&0));
         let admitted = target.and_then(|target| {
             let line = self.route(id, class, target);
+            self.fits(&job)?;
             self.admit(&job, id, line).map(|()| line)
         });
         let line = match admitted {
@@ -74,14 +75,29 @@ impl Scheduler {
     fn chunk(&self, submission: &Submission, target: u32) -> u32 {
         match submission.kind {
             JobKind::Embedding => {
-                let variants = self.targets.get(target as usize).map_or(&[][..], |target| &target.variants);
-                let most = variants.iter().filter_map(|&model| match self.configuration.model(model)?.capacity {
-                    Capacity::Batch { max, .. } => Some(max),
-                    Capacity::Slots { .. } => None,
-                });
-                most.fold(self.policy().embedding_chunk, u32::min).max(1)
+                let chunk = self.policy().embedding_chunk;
+                self.smallest_batch(target).map_or(chunk, |most| most.min(chunk)).max(1)
             }
             JobKind::Chat | JobKind::Completion | JobKind::Rerank | JobKind::Audio => submission.inputs.max(1),
+        }
+    }
+
+    /// The most inputs that a batch of any variant of a target takes; `None` where none batches.
+    fn smallest_batch(&self, target: u32) -> Option<u32> {
+        let variants = self.targets.get(target as usize).map_or(&[][..], |target| &target.variants);
+        let capacities = variants.iter().filter_map(|&model| self.configuration.model(model));
+        let batches = capacities.filter_map(|model| match model.capacity {
+            Capacity::Batch { max, .. } => Some(max),
+            Capacity::Slots { .. } => None,
+        });
+        batches.min()
+    }
+
+    /// A step that is heavier than a batch would never be granted.
+    fn fits(&self, job: &Job) -> Result<(), Refusal> {
+        match self.smallest_batch(job.target) {
+            Some(limit) if job.weight_of(0) > limit => Err(Refusal::TooLarge { limit }),
+            Some(_) | None => Ok(()),
         }
     }
 

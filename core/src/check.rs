@@ -131,10 +131,7 @@ impl Scheduler {
             let heaviest = match instance.capacity {
                 Capacity::Slots { .. } => running.len() as u64,
                 Capacity::Batch { .. } if running.len() > 1 => u64::MAX,
-                Capacity::Batch { .. } => running.first().map_or(0, |grant| match grant.steps.len() {
-                    1 => 0,
-                    _ => u64::from(grant.weight),
-                }),
+                Capacity::Batch { .. } => running.first().map_or(0, |grant| u64::from(grant.weight)),
             };
             if heaviest > room && instance.slot.is_ready() {
                 return Err(Violation::Overfull { instance: InstanceId(number as u32), running: heaviest, room });

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use crate::{
     Attempt, Capacity, Choice, Class, Effect, Effects, Failure, Grant, GrantFailure, GrantedStep, InstanceId, JobId,
-    Measured, Nonsense, Note, Outcome, Right, Scheduler, Sent, StepRange, Time,
+    Measured, Nonsense, Note, Outcome, Overdue, Right, Scheduler, Sent, StepRange, Time,
     instance::{Aborted, Running},
     job::Requeued,
     queue::LineId,
@@ -22,7 +22,7 @@ impl Scheduler {
         effects: &mut Effects,
     ) {
         let mut steps = self.spare_steps.pop().unwrap_or_default();
-        let expected = self.collect(id, class, from, &mut steps);
+        let expected = self.collect(id, class, from, &mut steps, effects);
         let Some(first) = steps.first().copied() else { return self.spare_steps.push(steps) };
         let attempt = self.attempt();
         let weight: u32 = steps.iter().map(|step| step.weight).sum();
@@ -45,7 +45,14 @@ impl Scheduler {
     }
 
     /// Takes the steps of a grant out of their lines; says when it should end.
-    fn collect(&mut self, id: InstanceId, class: Class, from: Option<LineId>, steps: &mut Vec<GrantedStep>) -> Time {
+    fn collect(
+        &mut self,
+        id: InstanceId,
+        class: Class,
+        from: Option<LineId>,
+        steps: &mut Vec<GrantedStep>,
+        effects: &mut Effects,
+    ) -> Time {
         let mut line = from;
         let mut room = match self.instances[id.index()].capacity {
             Capacity::Slots { .. } => None,
@@ -53,6 +60,9 @@ impl Scheduler {
         };
         let mut expected = self.now;
         while let Some(job) = self.next_job_for(id, class, line.take()) {
+            if self.drop_if_hopeless(job, effects) {
+                continue;
+            }
             let Some(weight) = self.next_weight(job) else { break };
             if !steps.is_empty() && room.is_none_or(|room| weight > room) {
                 break;
@@ -75,6 +85,17 @@ impl Scheduler {
                 self.now.after(self.batch_time(&self.instances[id.index()], weight))
             }
         }
+    }
+
+    /// Ends a head that has become hopeless at this very moment, before its timer says so: it must not waste a slot.
+    fn drop_if_hopeless(&mut self, id: JobId, effects: &mut Effects) -> bool {
+        let expires = self.jobs.get(id.0).and_then(|job| job.expires);
+        let hopeless = expires.is_some_and(|(due, kind)| kind == Overdue::Hopeless && due <= self.now);
+        if hopeless {
+            self.leave_line(id);
+            self.end(id, Outcome::TimedOut(Overdue::Hopeless), effects);
+        }
+        hopeless
     }
 
     /// The head of the line given, or the best head among those that the instance serves.

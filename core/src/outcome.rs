@@ -73,6 +73,11 @@ pub enum Refusal {
     UnknownModel,
     /// No variant has the quality and capabilities asked for.
     NoSuchVariant,
+    /// It cannot be cut, and has more inputs than a batch of its model takes.
+    TooLarge {
+        /// How many one takes.
+        limit: u32,
+    },
     /// It has no inputs, or the scheduler has not been started.
     Malformed,
 }

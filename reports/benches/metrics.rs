@@ -167,7 +167,7 @@ fn header() -> Header {
         jobs: Some(JOBS),
         warmup: WarmupRule::Auto,
         wall_clock: None,
-        devices: vec![DeviceFacts { name: "gpu0".to_owned(), used: true }],
+        devices: vec![DeviceFacts { name: "gpu0".to_owned(), used: true, side_by_side: 1.0 }],
         models: vec![ModelFacts { name: "m".to_owned(), capacity: vec![Some(1000.0)], at_once: 1 }],
         workloads: vec![WorkloadFacts {
             name: "w".to_owned(),

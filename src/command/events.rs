@@ -33,18 +33,16 @@ fn show(input: impl BufRead, args: &EventsArgs, session: &Session) -> Result<(),
     let mut out = io::BufWriter::new(anstream::stdout().lock());
     let mut lines = Lines::new();
     let mut records = Records::new(input);
-    while let Some(record) = records.next() {
-        let mut written = Ok(());
-        let mut texts = Vec::new();
+    for record in records.by_ref() {
+        let mut wanted = Vec::new();
         lines.record(&record?, &mut |line| {
             if filter.takes(&line) {
-                texts.push(line);
+                wanted.push(line);
             }
         });
-        for line in texts {
-            written = written.and_then(|()| writeln!(out, "{}", lines.print(&line)));
+        for line in wanted {
+            writeln!(out, "{}", lines.print(&line))?;
         }
-        written?;
         if args.follow {
             out.flush()?;
         }

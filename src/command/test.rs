@@ -24,6 +24,8 @@ use crate::{
 /// One setting of a scenario and what is expected of it.
 struct Case {
     file: PathBuf,
+    /// Which of the file's settings it is, from 0.
+    number: usize,
     /// How the setting differs from the file.
     setting: Vec<String>,
     scenario: Scenario,
@@ -87,15 +89,21 @@ fn cases_of(path: &Path, overrides: &[Override]) -> Result<Vec<Case>, Failure> {
             settings.push(expectation.set.clone());
         }
     }
-    settings.into_iter().map(|setting| case_of(path, &file, setting, overrides)).collect()
+    let numbered = settings.into_iter().enumerate();
+    numbered.map(|(number, setting)| case_of(path, &file, (number, setting), overrides)).collect()
 }
 
-fn case_of(path: &Path, file: &ScenarioFile, setting: Vec<String>, overrides: &[Override]) -> Result<Case, Failure> {
+fn case_of(
+    path: &Path,
+    file: &ScenarioFile,
+    (number, setting): (usize, Vec<String>),
+    overrides: &[Override],
+) -> Result<Case, Failure> {
     let mut all = setting.iter().map(|set| Override::parse(set)).collect::<Result<Vec<_>, _>>()?;
     all.extend_from_slice(overrides);
     let mut scenario = file.resolve(&all)?;
     scenario.expectations.retain(|expectation| expectation.set == setting);
-    Ok(Case { file: path.to_owned(), setting, scenario })
+    Ok(Case { file: path.to_owned(), number, setting, scenario })
 }
 
 /// Runs a case and holds what came out against what is expected; `None` if it was interrupted.
@@ -134,7 +142,8 @@ fn judge(case: &Case, keep: &Path, control: &Control) -> Result<Option<Verdict>,
 /// Runs the first replication of a failed case once more and writes its journal.
 fn keep_journal(case: &Case, keep: &Path, control: &Control) -> Result<PathBuf, Failure> {
     std::fs::create_dir_all(keep).map_err(|wrong| Failure::file("create folder", keep, &wrong))?;
-    let path = keep.join(format!("{}.jsonl", case.name().replace([' ', '/', '='], "_")));
+    let number = if case.number == 0 { String::new() } else { format!("-{}", case.number) };
+    let path = keep.join(format!("{}{number}.jsonl", case.stem()));
     let mut scenario = case.scenario.clone();
     scenario.run.replications = 1;
     Setup::new(scenario)?.run_all(Some(&path), control)?;
@@ -142,9 +151,12 @@ fn keep_journal(case: &Case, keep: &Path, control: &Control) -> Result<PathBuf, 
 }
 
 impl Case {
+    fn stem(&self) -> String {
+        self.file.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
+    }
+
     fn name(&self) -> String {
-        let stem = self.file.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
-        self.setting.iter().fold(stem, |name, set| format!("{name} {set}"))
+        self.setting.iter().fold(self.stem(), |name, set| format!("{name} {set}"))
     }
 }
 

@@ -7,3 +7,4 @@ pub(crate) mod units;
 
 pub(crate) use context::{Context, Empiricals, unreadable};
 pub(crate) use section::Section;
+pub use units::parse_span;

@@ -34,6 +34,14 @@ pub(crate) const SIZE: &str = "a size such as \"16GiB\", \"512MiB\" or \"8.5GB\"
 pub(crate) const PERCENT: &str = "a share such as \"5%\"";
 
 /// Reads `600s`, `1.5us`.
+/// A span as files write it, such as `1.5s` or `200ms`.
+///
+/// # Errors
+/// What is wrong with the text and what would be right.
+pub fn parse_span(text: &str) -> Result<Span, String> {
+    span(text)
+}
+
 pub(crate) fn span(text: &str) -> Result<Span, String> {
     let (number, unit) = split(text, TIME)?;
     let scale = scale(&TIMES, unit).ok_or_else(|| no_unit("time", unit, &TIMES))?;

@@ -17,7 +17,11 @@ pub(crate) static EXPECT: Form = Form::new(
         Key::scalar("of", Scalar::Figure, "what `within` refers to"),
         Key::new("events", Shape::List(&Shape::Scalar(Scalar::Name)), "lines of the journal that occur in this order"),
         Key::scalar("never", Scalar::Name, "a line of the journal that does not occur"),
-        Key::new("set", Shape::List(&Shape::Scalar(Scalar::Name)), "key=value settings under which it must hold, as with --set"),
+        Key::new(
+            "set",
+            Shape::List(&Shape::Scalar(Scalar::Name)),
+            "key=value settings under which it must hold, as with --set",
+        ),
     ],
 );
 

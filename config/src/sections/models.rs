@@ -34,7 +34,12 @@ pub(crate) static MODEL: Form = Form::new(
             Shape::List(&Shape::Scalar(Scalar::Name)),
             "where it may be placed, in order; default: on every device",
         ),
-        Key::scalar("slots", Scalar::Count(1, 65_536), "steps side by side; with service kind \"batch\" each takes T(its inputs) by itself").or("1"),
+        Key::scalar(
+            "slots",
+            Scalar::Count(1, 65_536),
+            "steps side by side; with service kind \"batch\" each takes T(its inputs) by itself",
+        )
+        .or("1"),
         Key::new("batch", Shape::Table(&BATCH), "dynamic batching, with service kind \"batch\"").policy(),
         Key::new("predicted", Shape::Table(&PREDICTED), "what the predictor believes; default: the true service")
             .policy(),

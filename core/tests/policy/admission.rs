@@ -132,3 +132,15 @@ fn without_an_instance_everything_is_admitted() {
     let job = world.submit(due(1));
     assert_eq!(world.why_waits(job), Some(WaitReason::NotLoaded));
 }
+
+#[test]
+fn a_batch_that_outlasts_its_prediction_is_not_taken_for_a_free_card() {
+    let mut world = cards(1);
+    world.submit(due(100));
+    for _ in 0..8 {
+        world.submit(due(100));
+    }
+    world.at(50);
+    let late = world.submit(due(14));
+    assert_eq!(predicted(&world, late), Some(50 + 2 * 5 + 5), "no rest is left of the batch, but two are queued");
+}

@@ -96,13 +96,13 @@ fn lower_classes_do_not_use_a_held_instance() {
 }
 
 #[test]
-fn a_step_heavier_than_a_batch_runs_alone() {
+fn a_step_that_no_batch_could_take_is_refused() {
     let mut world = World::new(configuration(1, vec![model("rank", batch(8, 0), (1, 1), &[0])]));
-    let first = world.submit(Submission { kind: JobKind::Rerank, inputs: 100, ..request(0, Class::Interactive) });
-    let second = world.submit(Submission { kind: JobKind::Rerank, inputs: 1, ..request(0, Class::Interactive) });
-    assert_eq!(last_grant(&world), [(first, 0, 100)]);
-    world.finish(first);
-    assert!(world.runs(second));
+    let rerank = Submission { kind: JobKind::Rerank, ..request(0, Class::Interactive) };
+    let large = world.submit(Submission { inputs: 9, ..rerank });
+    assert_eq!(world.finished.get(&large), Some(&Outcome::Refused(Refusal::TooLarge { limit: 8 })));
+    let fits = world.submit(Submission { inputs: 8, ..rerank });
+    assert!(world.runs(fits));
 }
 
 #[test]

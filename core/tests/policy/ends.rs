@@ -153,3 +153,16 @@ fn unknown_models_and_missing_capabilities_are_refused() {
     assert_eq!(world.finished.get(&blind), Some(&Outcome::Refused(Refusal::NoSuchVariant)));
     assert_eq!(world.finished.get(&empty), Some(&Outcome::Refused(Refusal::Malformed)));
 }
+
+#[test]
+fn a_slot_that_becomes_free_too_late_is_not_wasted_on_a_hopeless_job() {
+    let mut world = one_slot(|_| ());
+    let first = world.submit(chat());
+    let deadline = Some(Span::from_nanos(25 * MS));
+    let lost = world.submit(Submission { deadline, drop_hopeless: Some(true), ..chat() });
+    let next = world.submit(chat());
+    world.now = 15 * MS + 1;
+    world.finish(first);
+    assert_eq!(world.finished.get(&lost), Some(&Outcome::TimedOut(Overdue::Hopeless)));
+    assert!(world.runs(next));
+}

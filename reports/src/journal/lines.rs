@@ -207,7 +207,7 @@ impl Lines {
             return;
         }
         let (model, device) = (self.names.model(grant.model), self.names.device(grant.device));
-        for step in steps.iter().filter(|step| step.step == 0 || step.step + 1 == step.of) {
+        for step in steps.iter().filter(|step| step.step == 0 || u64::from(step.step) + 1 == u64::from(step.of)) {
             let (class, number, of) = (grant.class.name(), u64::from(step.step) + 1, step.of);
             let (batch, job) = (grant.weight, step.job.0);
             let rest = format!("{class} step {number}/{of} -> {model} on {device} batch={batch} job={job}");

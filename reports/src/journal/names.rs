@@ -1,7 +1,8 @@
 //! Names for ids, as far as the records so far tell them.
 
 use windtunnel_core::{
-    Class, Configuration, DeviceId, FamilyId, InstanceId, JobKind, LabelId, ModelId, Started, Submission, Wanted,
+    Capacity, Class, Configuration, DeviceId, Family, FamilyId, InstanceId, JobKind, LabelId, ModelId, Started,
+    Submission, Wanted,
 };
 
 use super::record::Header;
@@ -16,6 +17,9 @@ pub(super) struct Names {
     instances: Vec<Option<(ModelId, DeviceId)>>,
     default_class: Option<Class>,
     chunk: u32,
+    /// The most inputs of a batch of each model, and the models of each family.
+    batches: Vec<Option<u32>>,
+    variants: Vec<Vec<ModelId>>,
 }
 
 /// An instance id further than this beyond those known makes no sense.
@@ -45,6 +49,13 @@ impl Names {
         self.labels = configuration.labels.clone();
         self.default_class = Some(configuration.policy.default_class);
         self.chunk = configuration.policy.embedding_chunk;
+        let batch = |capacity| match capacity {
+            Capacity::Batch { max, .. } => Some(max),
+            Capacity::Slots { .. } => None,
+        };
+        self.batches = configuration.models.iter().map(|model| batch(model.capacity)).collect();
+        let variants = |family: &Family| family.variants.iter().map(|variant| variant.model).collect();
+        self.variants = configuration.families.iter().map(variants).collect();
     }
 
     pub fn appear(&mut self, instance: InstanceId, model: ModelId, device: DeviceId) {
@@ -91,10 +102,16 @@ impl Names {
         submission.class.or(self.default_class).unwrap_or(Class::Interactive)
     }
 
-    /// How many steps a job has.
+    /// How many steps a job has: embeddings are cut, and no step is heavier than a batch of any variant.
     pub fn steps(&self, submission: &Submission) -> u32 {
+        let variants = match &submission.wanted {
+            Wanted::Model(model) => core::slice::from_ref(model),
+            Wanted::Family(family) => self.variants.get(family.index()).map_or(&[][..], Vec::as_slice),
+        };
+        let batches = variants.iter().filter_map(|model| self.batches.get(model.index()).copied().flatten());
+        let chunk = batches.fold(self.chunk, u32::min).max(1);
         match submission.kind {
-            JobKind::Embedding => submission.inputs.div_ceil(self.chunk.max(1)).max(1),
+            JobKind::Embedding => submission.inputs.div_ceil(chunk).max(1),
             JobKind::Chat | JobKind::Completion | JobKind::Rerank | JobKind::Audio => 1,
         }
     }

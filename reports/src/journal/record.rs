@@ -120,6 +120,14 @@ pub struct DeviceFacts {
     pub name: String,
     /// Whether any model may be placed on it.
     pub used: bool,
+    /// How much more it does at most when its instances run side by side than when they take turns: 1 with perfect time
+    /// slicing, the number of its instances where they do not disturb each other.
+    #[serde(default = "one")]
+    pub side_by_side: f64,
+}
+
+fn one() -> f64 {
+    1.0
 }
 
 /// A model, as reports need to know it.

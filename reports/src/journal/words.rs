@@ -27,7 +27,8 @@ pub(super) fn refusal(refusal: Refusal, now: Time) -> String {
             format!("deadline unreachable predicted={} retry={retry_after}", predicted.since(now))
         }
         Refusal::UnknownModel => "unknown model".to_owned(),
-        Refusal::NoSuchVariant => "no such variant".to_owned(),
+        Refusal::NoSuchVariant => "quality or capability missing".to_owned(),
+        Refusal::TooLarge { limit } => format!("too large limit={limit}"),
         Refusal::Malformed => "malformed".to_owned(),
     }
 }
@@ -173,6 +174,7 @@ mod tests {
             Refusal::DeadlineUnreachable { predicted: Time::ZERO, retry_after: Span::ZERO },
             Refusal::UnknownModel,
             Refusal::NoSuchVariant,
+            Refusal::TooLarge { limit: 1 },
             Refusal::Malformed,
         ];
         let texts = reasons.map(|reason| waits(reason, &Names::default(), Time::ZERO)).into_iter();

@@ -49,7 +49,7 @@ fn all_ended(metrics: &RunMetrics, cause: EndCause) -> Check {
         EndCause::Drained | EndCause::Exhausted => true,
         EndCause::Horizon | EndCause::Jobs | EndCause::Interrupted => false,
     };
-    let left = metrics.crowd.system;
+    let left = metrics.crowd.system();
     let violation =
         (to_the_end && left > 0).then(|| format!("{left} jobs never ended though nothing was left to happen"));
     Check { name: "every job ends", violation }
@@ -80,7 +80,7 @@ fn within_capacity(metrics: &RunMetrics) -> Vec<Check> {
                 grants += place.stretches.iter().map(|work| work.grants()).sum::<u64>();
                 used += metrics.header.capacity(place.model, device).map_or(0.0, |capacity| inputs as f64 / capacity);
             }
-            let bound = wall * (1.0 + CHANCE / (grants.max(1) as f64).sqrt());
+            let bound = wall * facts.side_by_side * (1.0 + CHANCE / (grants.max(1) as f64).sqrt());
             let violation = (used > bound)
                 .then(|| format!("{} did work for {used:.6} s of its full capacity in {wall:.6} s", facts.name));
             Check { name: "throughput within capacity", violation }

@@ -12,29 +12,54 @@ use super::stretch::{Absorb, POINTS, STRETCHES, Stretched, count, halve};
 /// Jobs in the system and in the queue, now and over time.
 #[derive(Clone, Debug)]
 pub struct Crowd {
-    /// Jobs that arrived and have not ended.
-    pub system: u64,
-    /// Jobs of which no step was granted yet, or whose step came to nothing.
-    pub queue: u64,
-    /// The sum of the arrival times of the jobs in the system.
-    arrivals: u128,
+    /// Arrivals: into the system and into the queue.
+    entered: Passage,
+    /// Ends: out of the system.
+    left: Passage,
+    /// First steps granted, and ends of jobs that had none: out of the queue.
+    started: Passage,
+    /// The sum of the arrival times of the jobs that ended.
+    left_arrived: u128,
     requeued: BTreeSet<JobId>,
-    /// The sum of the moments at which the number in the system rose less those at which it fell, modulo 2^128.
-    system_moments: u128,
-    /// The same for the queue.
-    queue_moments: u128,
     begun: Begun,
     points: Vec<Point>,
     /// The jobs in the system at the end of each stretch.
-    pub left: Stretched<Left>,
+    pub ends: Stretched<Left>,
+}
+
+/// How often something passed a gate, and the sum of the moments at which it did, modulo 2^128.
+#[derive(Clone, Copy, Debug, Default)]
+struct Passage {
+    count: u64,
+    moments: u128,
 }
 
 /// What a point began with.
 #[derive(Clone, Copy, Debug, Default)]
 struct Begun {
     at: u64,
-    system: u64,
-    queue: u64,
+    entered: Passage,
+    left: Passage,
+    started: Passage,
+}
+
+impl Passage {
+    #[inline]
+    fn one(&mut self, now: u64) {
+        count(&mut self.count, 1);
+        self.moments = self.moments.wrapping_add(u128::from(now));
+    }
+
+    #[inline]
+    fn some(&mut self, by: u64, now: u64) {
+        count(&mut self.count, by);
+        self.moments = self.moments.wrapping_add(u128::from(by).wrapping_mul(u128::from(now)));
+    }
+
+    fn undo(&mut self, now: u64) {
+        self.count = self.count.wrapping_sub(1);
+        self.moments = self.moments.wrapping_sub(u128::from(now));
+    }
 }
 
 /// Integrals over a short time.
@@ -60,15 +85,14 @@ pub struct Left {
 impl Default for Crowd {
     fn default() -> Self {
         Crowd {
-            system: 0,
-            queue: 0,
-            arrivals: 0,
+            entered: Passage::default(),
+            left: Passage::default(),
+            started: Passage::default(),
+            left_arrived: 0,
             requeued: BTreeSet::new(),
-            system_moments: 0,
-            queue_moments: 0,
             begun: Begun::default(),
             points: vec![Point::default(); POINTS],
-            left: Stretched::default(),
+            ends: Stretched::default(),
         }
     }
 }
@@ -77,29 +101,24 @@ impl Crowd {
     /// A job arrives.
     #[inline]
     pub fn enter(&mut self, now: u64) {
-        count(&mut self.system, 1);
-        self.arrivals = self.arrivals.wrapping_add(u128::from(now));
-        self.system_moments = self.system_moments.wrapping_add(u128::from(now));
-        self.lengthen(1, now);
+        self.entered.one(now);
+    }
+
+    /// How many jobs have arrived.
+    #[inline]
+    pub fn arrived(&self) -> u64 {
+        self.entered.count
+    }
+
+    /// How many jobs are in the system.
+    pub fn system(&self) -> u64 {
+        self.entered.count.saturating_sub(self.left.count)
     }
 
     /// Steps of jobs are granted, `first` of them the first of their job.
     #[inline]
-    pub fn started(&mut self, first: u64, now: u64) {
-        self.shorten(first, now);
-    }
-
-    #[inline]
-    fn lengthen(&mut self, by: u64, now: u64) {
-        count(&mut self.queue, by);
-        self.queue_moments = self.queue_moments.wrapping_add(u128::from(by).wrapping_mul(u128::from(now)));
-    }
-
-    #[inline]
-    fn shorten(&mut self, by: u64, now: u64) {
-        let by = by.min(self.queue);
-        self.queue -= by;
-        self.queue_moments = self.queue_moments.wrapping_sub(u128::from(by).wrapping_mul(u128::from(now)));
+    pub fn start(&mut self, first: u64, now: u64) {
+        self.started.some(first, now);
     }
 
     /// Whether any job is back in the queue after a step of it came to nothing.
@@ -111,44 +130,43 @@ impl Crowd {
     /// A job goes back to the queue.
     pub fn requeue(&mut self, job: JobId, now: u64) {
         if self.requeued.insert(job) {
-            self.lengthen(1, now);
+            self.started.undo(now);
         }
     }
 
     /// A job that was back in the queue starts again or ends; false for any other.
     pub fn take_requeued(&mut self, job: JobId, now: u64) -> bool {
         let was = self.requeued.remove(&job);
-        self.shorten(u64::from(was), now);
+        self.started.some(u64::from(was), now);
         was
     }
 
-    /// A job that arrived then ends; one that never started was in the queue until now.
+    /// A job ends; one that never started was in the queue until now.
     #[inline]
     pub fn leave(&mut self, finish: &Finish, now: u64) {
-        if self.system > 0 {
-            self.system -= 1;
-            self.system_moments = self.system_moments.wrapping_sub(u128::from(now));
-        }
+        self.left.one(now);
+        self.left_arrived = self.left_arrived.wrapping_add(u128::from(finish.arrived.as_nanos()));
         if finish.started.is_none() {
-            self.shorten(1, now);
+            self.started.one(now);
         }
-        self.arrivals = self.arrivals.saturating_sub(u128::from(finish.arrived.as_nanos()));
     }
 
     /// The point that lasts ends at `now` and the next begins; `into` is its place, if it has one.
     pub fn close_point(&mut self, into: Option<usize>, now: u64) {
-        let Begun { at, system, queue } = self.begun;
-        let integral = |number: u64, before: u64, moments: u128| {
-            let rectangle = u128::from(number) * u128::from(now);
-            rectangle.wrapping_sub(u128::from(before) * u128::from(at)).wrapping_sub(moments)
+        let begun = self.begun;
+        self.begun = Begun { at: now, entered: self.entered, left: self.left, started: self.started };
+        let integral = |out: Passage, out_before: Passage| {
+            let area = |entered: Passage, out: Passage, at: u64| {
+                let number = u128::from(entered.count.wrapping_sub(out.count));
+                number.wrapping_mul(u128::from(at)).wrapping_sub(entered.moments).wrapping_add(out.moments)
+            };
+            area(self.entered, out, now).wrapping_sub(area(begun.entered, out_before, begun.at))
         };
         let done = Point {
-            span: now.saturating_sub(at),
-            system: integral(self.system, system, self.system_moments),
-            queue: integral(self.queue, queue, self.queue_moments),
+            span: now.saturating_sub(begun.at),
+            system: integral(self.left, begun.left),
+            queue: integral(self.started, begun.started),
         };
-        (self.system_moments, self.queue_moments) = (0, 0);
-        self.begun = Begun { at: now, system: self.system, queue: self.queue };
         if let Some(place) = into.and_then(|place| self.points.get_mut(place)) {
             place.absorb(done);
         }
@@ -156,19 +174,21 @@ impl Crowd {
 
     /// A stretch ends at `now`.
     pub fn close_stretch(&mut self, stretch: usize, now: u64) {
-        let age = if self.system == 0 { 0.0 } else { self.ages(now) / self.system as f64 };
-        self.left[stretch] = Left { age: Some(age), jobs: self.system };
+        let jobs = self.system();
+        let age = if jobs == 0 { 0.0 } else { self.ages(now) / jobs as f64 };
+        self.ends[stretch] = Left { age: Some(age), jobs };
     }
 
     /// The sum of the ages of the jobs in the system in nanoseconds.
     pub fn ages(&self, now: u64) -> f64 {
-        (u128::from(self.system) * u128::from(now)).saturating_sub(self.arrivals) as f64
+        let arrivals = self.entered.moments.wrapping_sub(self.left_arrived);
+        (u128::from(self.system()) * u128::from(now)).saturating_sub(arrivals) as f64
     }
 
     /// Makes one of each pair.
     pub fn halve(&mut self) {
         halve(&mut self.points);
-        self.left.halve();
+        self.ends.halve();
     }
 
     /// The points, in order.
@@ -223,7 +243,7 @@ mod tests {
         crowd.close_point(None, 100);
         crowd.enter(100);
         crowd.enter(110);
-        crowd.started(1, 110);
+        crowd.start(1, 110);
         crowd.close_point(Some(0), 140);
         crowd.close_point(Some(1), 150);
         let (first, second) = (crowd.points()[0], crowd.points()[1]);
@@ -236,12 +256,12 @@ mod tests {
     fn a_job_that_goes_back_waits_once() {
         let mut crowd = Crowd::default();
         crowd.enter(0);
-        crowd.started(1, 0);
+        crowd.start(1, 0);
         crowd.requeue(JobId(0), 3);
         crowd.requeue(JobId(0), 3);
-        assert_eq!(crowd.queue, 1);
         assert!(crowd.take_requeued(JobId(0), 5));
-        assert!(!crowd.take_requeued(JobId(0), 5));
-        assert_eq!((crowd.queue, crowd.any_requeued()), (0, false));
+        assert!(!crowd.take_requeued(JobId(0), 6));
+        crowd.close_point(Some(0), 10);
+        assert_eq!((crowd.points()[0].mean_queue(), crowd.any_requeued()), (Some(0.2), false));
     }
 }

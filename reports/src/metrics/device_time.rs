@@ -2,7 +2,7 @@
 
 use windtunnel_core::{Bytes, Mode};
 
-use super::stretch::{Absorb, Stretched};
+use super::stretch::{Absorb, Stretched, count};
 
 /// What a device did over time.
 #[derive(Clone, Debug, Default)]
@@ -48,7 +48,7 @@ impl DeviceTime {
 
     #[inline]
     fn pass_busy(&mut self, now: u64) {
-        self.current.busy = self.current.busy.saturating_add(now.saturating_sub(self.since));
+        count(&mut self.current.busy, now.wrapping_sub(self.since));
         self.since = now;
     }
 

@@ -11,7 +11,7 @@ use super::{
     share_of,
     stretch::{Absorb, OUTSIDE, STRETCHES},
     tally::Tally,
-    warmup::Cut,
+    warmup::{Cut, Groups},
     work::Work,
 };
 use crate::journal::{End, EndCause, Header, WarmupRule};
@@ -46,6 +46,8 @@ pub struct RunFigures {
     pub series: Vec<SeriesPoint>,
     /// The stretches after the cut.
     pub stretches: Vec<StretchMean>,
+    /// The backlog of each workload, by label, stretch by stretch as above.
+    pub backlogs: Vec<Vec<BacklogPoint>>,
     /// What was found right or wrong.
     pub checks: Vec<Check>,
 }
@@ -107,6 +109,15 @@ pub struct StretchMean {
     pub age: f64,
 }
 
+/// A workload in a stretch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BacklogPoint {
+    /// Its jobs in the system at the end of the stretch.
+    pub left: u64,
+    /// The latency of those completed in it in seconds; `None`: there were none.
+    pub latency: Option<f64>,
+}
+
 pub(super) fn of(metrics: RunMetrics) -> RunFigures {
     let (first, steady) = cut(&metrics);
     let end = ended(&metrics);
@@ -117,11 +128,12 @@ pub(super) fn of(metrics: RunMetrics) -> RunFigures {
         gaps: metrics.flows.labels().iter().map(|label| label.gaps).collect(),
         places: places(&metrics, first),
         devices: devices(&metrics, first),
-        starvation: metrics.starvation.longest(end.t.as_nanos()).map(|longest| longest.map(Span::from_nanos)),
+        starvation: starvation(&metrics, end.t.as_nanos()),
         crowd: crowd_after(&metrics, first),
         little: 0.0,
         series: series(&metrics),
         stretches: stretches(&metrics, first),
+        backlogs: backlogs(&metrics, first),
         checks: checks::of(&metrics, end.cause),
         end,
         flows: metrics.flows.after(first),
@@ -143,13 +155,22 @@ fn ended(metrics: &RunMetrics) -> End {
     })
 }
 
+/// The longest time without progress by class. Of interactive jobs that were completed it is their wait.
+fn starvation(metrics: &RunMetrics, end: u64) -> [Option<Span>; 3] {
+    let mut longest = metrics.starvation.longest(end);
+    if let Some(interactive) = &mut longest[Class::Interactive.index()] {
+        *interactive = metrics.flows.longest_wait(Class::Interactive).max(*interactive);
+    }
+    longest.map(|longest| longest.map(Span::from_nanos))
+}
+
 fn edge(metrics: &RunMetrics, first: usize, end: &End) -> checks::Edge {
     let crowd = &metrics.crowd;
     checks::Edge {
-        before: crowd.left[first.checked_sub(1).unwrap_or(OUTSIDE)].jobs,
+        before: crowd.ends[first.checked_sub(1).unwrap_or(OUTSIDE)].jobs,
         ages: crowd.ages(metrics.close_at),
         overtime: metrics.overtime,
-        longest: if crowd.system > 0 { metrics.longest_stay.max(end.t.as_nanos()) } else { metrics.longest_stay },
+        longest: if crowd.system() > 0 { end.t.as_nanos() } else { 0 }.max(metrics.flows.longest_stay()),
     }
 }
 
@@ -201,35 +222,58 @@ fn series(metrics: &RunMetrics) -> Vec<SeriesPoint> {
     filled.map(|(point, end)| mean_of(*point, end)).collect()
 }
 
-/// The stretches from `first` on; one that the end of the run cut to less than half is left out.
-fn stretches(metrics: &RunMetrics, first: usize) -> Vec<StretchMean> {
+/// The stretches that tell of a steady state: from `first` on, without one that the end of the run cut to less than half.
+fn telling(metrics: &RunMetrics, first: usize) -> impl Iterator<Item = (usize, Point)> {
     let length = metrics.grid.length();
-    let paces = paces(metrics);
-    (first..STRETCHES)
-        .filter_map(|stretch| {
-            let crowd = metrics.crowd.stretch(stretch);
-            let (completions, latency) = paces[stretch];
-            (crowd.span >= length / 2).then(|| StretchMean {
-                middle: seconds(metrics.grid.start(stretch)) + seconds(crowd.span) / 2.0,
-                system: crowd.mean_system().unwrap_or(0.0),
-                latency: (completions > 0).then(|| latency as f64 / completions as f64 / 1e9),
-                age: metrics.crowd.left[stretch].age.unwrap_or(0.0) / 1e9,
-            })
+    let stretches = (first..STRETCHES).map(|stretch| (stretch, metrics.crowd.stretch(stretch)));
+    stretches.filter(move |(_, crowd)| crowd.span >= length / 2)
+}
+
+fn stretches(metrics: &RunMetrics, first: usize) -> Vec<StretchMean> {
+    let mut paces = Paces::default();
+    metrics.flows.labels().iter().for_each(|label| paces.add(&label.groups, metrics));
+    telling(metrics, first)
+        .map(|(stretch, crowd)| StretchMean {
+            middle: seconds(metrics.grid.start(stretch)) + seconds(crowd.span) / 2.0,
+            system: crowd.mean_system().unwrap_or(0.0),
+            latency: paces.mean(stretch),
+            age: metrics.crowd.ends[stretch].age.unwrap_or(0.0) / 1e9,
+        })
+        .collect()
+}
+
+fn backlogs(metrics: &RunMetrics, first: usize) -> Vec<Vec<BacklogPoint>> {
+    let labels = metrics.flows.labels().iter().enumerate();
+    labels
+        .map(|(label, facts)| {
+            let mut paces = Paces::default();
+            paces.add(&facts.groups, metrics);
+            let left = metrics.flows.left(label);
+            let stretches = telling(metrics, first);
+            stretches.map(|(stretch, _)| BacklogPoint { left: left[stretch], latency: paces.mean(stretch) }).collect()
         })
         .collect()
 }
 
 /// Completions and the sum of their latencies by the stretch in which they ended, as far as groups of them are full.
-fn paces(metrics: &RunMetrics) -> [(u64, u128); STRETCHES] {
-    let mut paces = [(0, 0); STRETCHES];
-    let groups = metrics.flows.labels().iter().flat_map(|label| label.groups.iter());
-    for group in groups.filter(|group| group.end <= metrics.close_at) {
-        if let Some((completions, latency)) = paces.get_mut(metrics.grid.stretch(group.end)) {
-            *completions += u64::from(group.size);
-            *latency += u128::from(group.sum);
+#[derive(Default)]
+struct Paces([(u64, u128); STRETCHES]);
+
+impl Paces {
+    fn add(&mut self, groups: &Groups, metrics: &RunMetrics) {
+        for group in groups.iter().filter(|group| group.end <= metrics.close_at) {
+            if let Some((completions, latency)) = self.0.get_mut(metrics.grid.stretch(group.end)) {
+                *completions += u64::from(group.size);
+                *latency += u128::from(group.sum);
+            }
         }
     }
-    paces
+
+    /// The mean latency in seconds; `None` where there is none.
+    fn mean(&self, stretch: usize) -> Option<f64> {
+        let (completions, latency) = self.0[stretch];
+        (completions > 0).then(|| latency as f64 / completions as f64 / 1e9)
+    }
 }
 
 fn places(metrics: &RunMetrics, first: usize) -> Vec<PlaceFigures> {
@@ -301,14 +345,15 @@ impl RunFigures {
     /// capacity that is needed is not known, or nothing can be placed on the device.
     pub fn capacity_fraction(&self, device: usize) -> Option<f64> {
         let window = self.window_seconds();
-        if !self.header.devices.get(device)?.used || window <= 0.0 {
+        let facts = self.header.devices.get(device)?;
+        if !facts.used || window <= 0.0 {
             return None;
         }
         let mut used = 0.0;
         for place in self.places.iter().filter(|place| place.device == device && place.work.inputs > 0) {
             used += place.work.inputs as f64 / self.header.capacity(place.model, device)?;
         }
-        Some(used / window)
+        Some(used / (window * facts.side_by_side))
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use windtunnel_core::{Class, Finish, JobId, LabelId, Outcome, Span, Submission, Time, Wanted};
 
 use super::{
-    stretch::{Stretched, count},
+    stretch::{OUTSIDE, STRETCHES, Stretched, count},
     tally::{Tally, reason_index},
     warmup::Groups,
 };
@@ -24,6 +24,8 @@ pub struct Flows {
     default_class: Class,
     /// What jobs asked for, where it differs from what their label asked for first.
     unusual: BTreeMap<JobId, Model>,
+    /// The longest that a job which was not completed was in the system in nanoseconds.
+    longest_lost: u64,
 }
 
 /// A known model, or the number after them for jobs of which no model can be named.
@@ -41,14 +43,13 @@ fn named(wanted: Wanted, models: u32) -> Model {
 
 /// Jobs of one workload, class and model.
 #[derive(Clone, Debug)]
-pub struct Cell {
-    pub label: usize,
-    pub class: Class,
-    /// `None`: a family was asked for and no step ran, or no such model exists.
-    pub model: Option<usize>,
+struct Cell {
+    label: usize,
+    class: Class,
+    place: Model,
     /// Arrivals and completions of the stretch that lasts.
     current: Passed,
-    pub stretches: Stretched<Tally>,
+    stretches: Stretched<Tally>,
 }
 
 /// What passes in a stretch.
@@ -57,6 +58,7 @@ struct Passed {
     offered: u64,
     done: u64,
     good: u64,
+    gone: u64,
 }
 
 /// What is known of a workload as a whole.
@@ -64,6 +66,8 @@ struct Passed {
 pub struct Label {
     /// What its first job asked for.
     asked: Model,
+    /// The cell last used.
+    cell: u32,
     pub gaps: Gaps,
     pub groups: Groups,
 }
@@ -101,6 +105,7 @@ impl Flows {
             cells: Vec::new(),
             default_class: Class::Interactive,
             unusual: BTreeMap::new(),
+            longest_lost: 0,
         }
     }
 
@@ -161,9 +166,13 @@ impl Flows {
 
     /// A job ended without being completed.
     fn lost(&mut self, finish: &Finish, now: Time, (label, model): (usize, Model), arrival: usize) {
-        let tally = &mut self.cell(label, finish.class, model).stretches[arrival];
+        let cell = self.cell(label, finish.class, model);
+        cell.current.gone += 1;
+        let tally = &mut cell.stretches[arrival];
         tally.endings[reason_index(finish.outcome)] += 1;
-        tally.other_stays += u128::from(now.since(finish.arrived).as_nanos());
+        let stay = now.since(finish.arrived).as_nanos();
+        tally.other_stays += u128::from(stay);
+        self.longest_lost = self.longest_lost.max(stay);
     }
 
     #[inline]
@@ -190,28 +199,39 @@ impl Flows {
 
     #[inline]
     fn cell(&mut self, label: usize, class: Class, model: Model) -> &mut Cell {
+        let at = self.labels[label].cell as usize;
+        match self.cells.get(at) {
+            Some(cell) if (cell.label, cell.class, cell.place) == (label, class, model) => &mut self.cells[at],
+            Some(_) | None => self.other_cell(label, class, model),
+        }
+    }
+
+    fn other_cell(&mut self, label: usize, class: Class, model: Model) -> &mut Cell {
         let place = (label * Class::ALL.len() + class.index()) * (self.models as usize + 1) + model.0 as usize;
         let at = self.index[place] as usize;
-        if at < self.cells.len() { &mut self.cells[at] } else { self.open(place, label, class, model) }
+        let at = if at < self.cells.len() { at } else { self.open(place, label, class, model) };
+        self.labels[label].cell = at as u32;
+        &mut self.cells[at]
     }
 
     #[cold]
-    fn open(&mut self, place: usize, label: usize, class: Class, model: Model) -> &mut Cell {
+    fn open(&mut self, place: usize, label: usize, class: Class, model: Model) -> usize {
         let at = self.cells.len();
         self.index[place] = at as u32;
-        let model = (model.0 < self.models).then_some(model.0 as usize);
-        self.cells.push(Cell { label, class, model, current: Passed::default(), stretches: Stretched::default() });
-        &mut self.cells[at]
+        let (current, stretches) = (Passed::default(), Stretched::default());
+        self.cells.push(Cell { label, class, place: model, current, stretches });
+        at
     }
 
     /// A stretch ends.
     pub fn close_stretch(&mut self, stretch: usize) {
         for cell in &mut self.cells {
-            let Passed { offered, done, good } = std::mem::take(&mut cell.current);
+            let Passed { offered, done, good, gone } = std::mem::take(&mut cell.current);
             let tally = &mut cell.stretches[stretch];
             tally.offered += offered;
             tally.done += done;
             tally.good += good;
+            tally.gone += gone;
         }
     }
 
@@ -225,18 +245,44 @@ impl Flows {
         &self.labels
     }
 
+    /// How many jobs of a workload are in the system at the end of each stretch.
+    pub fn left(&self, label: usize) -> [u64; STRETCHES] {
+        let cells = || self.cells.iter().filter(|cell| cell.label == label);
+        let grown = |stretch: usize| {
+            let tallies = cells().map(|cell| &cell.stretches[stretch]);
+            tallies.fold((0, 0), |(came, went), tally| (came + tally.offered, went + tally.done + tally.gone))
+        };
+        let (mut came, mut went) = grown(OUTSIDE);
+        std::array::from_fn(|stretch| {
+            let (more, less) = grown(stretch);
+            came += more;
+            went += less;
+            came.saturating_sub(went)
+        })
+    }
+
+    /// The longest that any job was in the system in nanoseconds.
+    pub fn longest_stay(&self) -> u64 {
+        let latencies = self.cells.iter().flat_map(|cell| cell.stretches.all()).filter_map(|tally| tally.latency.max());
+        latencies.max().unwrap_or(0).max(self.longest_lost)
+    }
+
+    /// The longest wait of a completed job of a class in nanoseconds.
+    pub fn longest_wait(&self, class: Class) -> u64 {
+        let cells = self.cells.iter().filter(|cell| cell.class == class);
+        cells.flat_map(|cell| cell.stretches.all()).filter_map(|tally| tally.wait.max()).max().unwrap_or(0)
+    }
+
     /// All that arrived from stretch `first` on, in a fixed order.
     pub fn after(self, first: usize) -> Vec<Flow> {
-        let mut flows: Vec<Flow> = self
-            .cells
-            .into_iter()
-            .map(|cell| Flow {
-                label: cell.label,
-                class: cell.class,
-                model: cell.model,
-                tally: cell.stretches.from(first),
-            })
-            .collect();
+        let models = self.models;
+        let flow = |Cell { label, class, place, stretches, .. }: Cell| Flow {
+            label,
+            class,
+            model: (place.0 < models).then_some(place.0 as usize),
+            tally: stretches.from(first),
+        };
+        let mut flows: Vec<Flow> = self.cells.into_iter().map(flow).collect();
         flows.sort_by_key(|flow| (flow.label, flow.class, flow.model));
         flows
     }

@@ -28,7 +28,7 @@ use windtunnel_core::{Class, Effect, Effects, Finish, Grant, GrantedStep, Input,
 
 pub use checks::Check;
 pub use device_time::Shares;
-pub use figures::{DeviceFigures, PlaceFigures, RunFigures, SeriesPoint, Steady, StretchMean};
+pub use figures::{BacklogPoint, DeviceFigures, PlaceFigures, RunFigures, SeriesPoint, Steady, StretchMean};
 pub use flows::{Flow, Gaps};
 pub use histogram::{Bin, Histogram, Quantile};
 pub use stretch::{Absorb, STRETCHES};
@@ -44,6 +44,7 @@ use flows::Flows;
 use service::{Service, Settled};
 use starvation::Starvation;
 use stretch::Grid;
+use window::LAST;
 
 /// The figures of one run in the making.
 #[derive(Clone, Debug)]
@@ -58,14 +59,12 @@ pub struct RunMetrics {
     close_at: u64,
     /// The stretch in which things that happen now count; `None` after the window.
     counting: Option<usize>,
-    /// How many jobs are still to arrive before the window ends; 0 when it does not end so.
-    to_arrive: u64,
+    /// The number of the arrival with which the window ends; 0 when it does not end so.
+    last_job: u64,
     flows: Flows,
     crowd: Crowd,
     service: Service,
     starvation: Starvation,
-    /// The longest that any job was in the system in nanoseconds.
-    longest_stay: u64,
     /// The sum of the times after the window of the jobs that ended then, in nanoseconds.
     overtime: u128,
 }
@@ -106,21 +105,20 @@ impl RunMetrics {
         };
         let known = if header.jobs.is_none() { horizon } else { None };
         let grid = Grid::new(origin, known);
-        let close_at = horizon.unwrap_or(u64::MAX - 1);
+        let close_at = horizon.unwrap_or(LAST).min(LAST);
         RunMetrics {
             header: header.clone(),
             end: None,
             grid,
             now: 0,
-            boundary: grid.next_boundary(0).min(close_at.saturating_add(1)),
+            boundary: grid.next_boundary(0).min(close_at + 1),
             close_at,
             counting: Some(grid.stretch(0)),
-            to_arrive: header.jobs.unwrap_or(0),
+            last_job: header.jobs.unwrap_or(0),
             flows: Flows::new(header.workloads.len(), header.models.len()),
             crowd: Crowd::default(),
             service: Service::new(header.devices.len()),
             starvation: Starvation::default(),
-            longest_stay: 0,
             overtime: 0,
         }
     }
@@ -141,8 +139,7 @@ impl RunMetrics {
                 self.flows.submitted(*job, class, submission, self.now);
                 self.crowd.enter(self.now);
                 self.starvation.submitted(*job, class, self.now);
-                self.to_arrive = self.to_arrive.wrapping_sub(1);
-                if self.to_arrive == 0 {
+                if self.crowd.arrived() == self.last_job {
                     self.last_arrival();
                 }
             }
@@ -200,6 +197,12 @@ impl RunMetrics {
     #[inline]
     pub fn effect<S>(&mut self, t: Time, effect: &Effect<S>, steps: &[GrantedStep]) {
         self.advance(t.as_nanos());
+        self.wanted(effect, steps);
+    }
+
+    /// The scheduler wanted something at the time of the last input.
+    #[inline]
+    fn wanted<S>(&mut self, effect: &Effect<S>, steps: &[GrantedStep]) {
         match effect {
             Effect::Grant(grant) => self.granted(grant, steps),
             Effect::Finish(finish) => self.finished(finish),
@@ -219,9 +222,13 @@ impl RunMetrics {
         if self.crowd.any_requeued() {
             let crowd = &mut self.crowd;
             let fresh = steps.iter().filter(|step| !crowd.take_requeued(step.job, self.now) && step.step == 0).count();
-            self.crowd.started(fresh as u64, self.now);
+            self.crowd.start(fresh as u64, self.now);
         } else {
-            self.crowd.started(steps.iter().map(|step| u64::from(step.step == 0)).sum(), self.now);
+            let first = match steps {
+                [only] => u64::from(only.step == 0),
+                steps => steps.iter().filter(|step| step.step == 0).count() as u64,
+            };
+            self.crowd.start(first, self.now);
         }
         if grant.class != Class::Interactive {
             self.starvation.granted(grant.attempt, steps, self.now);
@@ -240,7 +247,6 @@ impl RunMetrics {
         if self.counting.is_none() {
             self.overtime = self.overtime.saturating_add(u128::from(self.now.saturating_sub(self.close_at)));
         }
-        self.longest_stay = self.longest_stay.max(now.since(finish.arrived).as_nanos());
         self.starvation.finished(finish, self.now);
     }
 
@@ -283,7 +289,7 @@ impl Recorder for RunMetrics {
         self.input(t, input);
         for effect in effects {
             let steps = if let Effect::Grant(grant) = effect { effects.steps(grant.steps) } else { &[] };
-            self.effect(t, effect, steps);
+            self.wanted(effect, steps);
         }
         Ok(())
     }

@@ -140,7 +140,7 @@ impl Service {
         let Some(weight) = instance.end(attempt) else { return };
         let place = &mut self.places[instance.place];
         if instance.under_way == 0 {
-            place.current.busy_for(now.saturating_sub(instance.since));
+            place.current.busy_for(now.wrapping_sub(instance.since));
             if let Some(device) = self.devices.get_mut(place.device) {
                 device.stop(now);
             }

@@ -3,7 +3,7 @@
 //! Progress is a job's arrival and the end of a step of it; while a step runs a job is not starved. Jobs of the lower classes
 //! are followed one by one; of interactive jobs only the wait for the first step is known.
 
-use windtunnel_core::{Attempt, Class, Finish, GrantedStep, IdTable, JobId};
+use windtunnel_core::{Attempt, Class, Finish, GrantedStep, IdTable, JobId, Outcome};
 
 /// A job number further than this beyond the last makes no sense.
 const FAR: u64 = 1 << 16;
@@ -83,9 +83,15 @@ impl Starvation {
         self.longest[class.index()].raise(starved);
     }
 
-    /// A job ends.
+    /// A job ends. Interactive ones count here only when they were not completed; the waits of the others are known anyway.
     #[inline]
     pub fn finished(&mut self, finish: &Finish, now: u64) {
+        if finish.class != Class::Interactive || finish.outcome != Outcome::Completed {
+            self.ended(finish, now);
+        }
+    }
+
+    fn ended(&mut self, finish: &Finish, now: u64) {
         if finish.class == Class::Interactive {
             let until = finish.started.map_or(now, |started| started.as_nanos());
             self.longest[0].raise(until.saturating_sub(finish.arrived.as_nanos()));

@@ -145,7 +145,12 @@ impl<T: Default + Absorb> Stretched<T> {
         all
     }
 
-    /// The stretches, without what was before.
+    /// The stretches and what was outside of them.
+    pub fn all(&self) -> std::slice::Iter<'_, T> {
+        self.0.iter()
+    }
+
+    /// The stretches, without what was outside of them.
     pub fn iter(&self) -> std::slice::Iter<'_, T> {
         self.0[..STRETCHES].iter()
     }

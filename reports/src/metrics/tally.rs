@@ -5,10 +5,10 @@ use windtunnel_core::{Failure, GrantFailure, Outcome, Overdue, Refusal};
 use super::{Histogram, stretch::Absorb};
 
 /// How a job can end, reasons included.
-pub const ENDINGS: usize = 17;
+pub const ENDINGS: usize = 18;
 
 /// Counts and times of a group of jobs. Counts of outcomes and all times are of the jobs that arrived in the stretch,
-/// `done` and `good` of those that ended in it.
+/// `done`, `good` and `gone` of those that ended in it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tally {
     /// Jobs that arrived.
@@ -17,6 +17,8 @@ pub struct Tally {
     pub done: u64,
     /// Those of them that were in time; a job without a deadline always is.
     pub good: u64,
+    /// Jobs that ended in another way in the stretch, whenever they arrived.
+    pub gone: u64,
     /// How the jobs ended that were not completed, by their places in [`REASONS`].
     pub endings: [u64; ENDINGS],
     /// The sum of the times from arrival to the end of the jobs that were not completed, in nanoseconds.
@@ -55,7 +57,7 @@ pub struct Reason {
     pub name: &'static str,
 }
 
-/// All ways to end, by [`reason_index`].
+/// All ways to end.
 pub const REASONS: [Reason; ENDINGS] = [
     Reason { ending: Ending::Completed, name: "completed" },
     Reason { ending: Ending::Rejected, name: "queue_full" },
@@ -63,6 +65,7 @@ pub const REASONS: [Reason; ENDINGS] = [
     Reason { ending: Ending::Rejected, name: "deadline_unreachable" },
     Reason { ending: Ending::Rejected, name: "unknown_model" },
     Reason { ending: Ending::Rejected, name: "no_such_variant" },
+    Reason { ending: Ending::Rejected, name: "too_large" },
     Reason { ending: Ending::Rejected, name: "malformed" },
     Reason { ending: Ending::TimedOut, name: "max_wait" },
     Reason { ending: Ending::TimedOut, name: "hopeless" },
@@ -86,22 +89,23 @@ pub fn reason_index(outcome: Outcome) -> usize {
             Refusal::DeadlineUnreachable { .. } => 3,
             Refusal::UnknownModel => 4,
             Refusal::NoSuchVariant => 5,
-            Refusal::Malformed => 6,
+            Refusal::TooLarge { .. } => 6,
+            Refusal::Malformed => 7,
         },
         Outcome::TimedOut(overdue) => match overdue {
-            Overdue::MaxWait => 7,
-            Overdue::Hopeless => 8,
+            Overdue::MaxWait => 8,
+            Overdue::Hopeless => 9,
         },
         Outcome::Failed(failure) => match failure {
-            Failure::Step(GrantFailure::Aborted) => 9,
-            Failure::Step(GrantFailure::Crashed) => 10,
-            Failure::Step(GrantFailure::Wedged) => 11,
-            Failure::Step(GrantFailure::OutOfMemory) => 12,
-            Failure::Step(GrantFailure::Disconnected) => 13,
-            Failure::Step(GrantFailure::Rejected) => 14,
-            Failure::ModelRemoved => 15,
+            Failure::Step(GrantFailure::Aborted) => 10,
+            Failure::Step(GrantFailure::Crashed) => 11,
+            Failure::Step(GrantFailure::Wedged) => 12,
+            Failure::Step(GrantFailure::OutOfMemory) => 13,
+            Failure::Step(GrantFailure::Disconnected) => 14,
+            Failure::Step(GrantFailure::Rejected) => 15,
+            Failure::ModelRemoved => 16,
         },
-        Outcome::Cancelled => 16,
+        Outcome::Cancelled => 17,
     }
 }
 
@@ -131,6 +135,7 @@ impl Absorb for Tally {
         self.offered += other.offered;
         self.done += other.done;
         self.good += other.good;
+        self.gone += other.gone;
         self.endings.iter_mut().zip(other.endings).for_each(|(mine, theirs)| *mine += theirs);
         self.other_stays += other.other_stays;
         self.wait.absorb(other.wait);
@@ -154,6 +159,7 @@ mod tests {
             (Outcome::Refused(Refusal::QueueFull { limit: 1 }), "queue_full"),
             (Outcome::Refused(Refusal::QueueBytesFull { limit: Bytes::ZERO }), "queue_bytes_full"),
             (Outcome::Refused(refused), "deadline_unreachable"),
+            (Outcome::Refused(Refusal::TooLarge { limit: 1 }), "too_large"),
             (Outcome::Refused(Refusal::Malformed), "malformed"),
             (Outcome::TimedOut(Overdue::Hopeless), "hopeless"),
             (Outcome::Failed(Failure::Step(GrantFailure::Rejected)), "rejected_by_runtime"),

@@ -2,10 +2,14 @@
 
 use super::{RunMetrics, stretch::OUTSIDE};
 
+/// The latest moment there is; so there is always one after it.
+pub(super) const LAST: u64 = u64::MAX - 1;
+
 impl RunMetrics {
     /// Time goes on to `t`, never back.
     #[inline]
     pub(super) fn advance(&mut self, t: u64) {
+        let t = t.min(LAST);
         if t >= self.boundary {
             self.cross(t);
         }
@@ -43,7 +47,7 @@ impl RunMetrics {
 
     fn look_again(&mut self) {
         self.counting = Some(self.grid.stretch(self.now));
-        self.boundary = self.grid.next_boundary(self.now).min(self.close_at.saturating_add(1));
+        self.boundary = self.grid.next_boundary(self.now).min(self.close_at + 1);
     }
 
     /// Nothing that happens from now on counts for rates and shares of time.
@@ -65,7 +69,7 @@ impl RunMetrics {
     /// No more jobs will arrive: the window ends with this instant.
     pub(super) fn last_arrival(&mut self) {
         self.close_at = self.close_at.min(self.now);
-        self.boundary = self.boundary.min(self.close_at.saturating_add(1));
+        self.boundary = self.boundary.min(self.close_at + 1);
     }
 
     /// The run is over at `t`.

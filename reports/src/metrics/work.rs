@@ -31,7 +31,7 @@ impl Work {
     /// An instance was busy for so many nanoseconds.
     #[inline]
     pub fn busy_for(&mut self, span: u64) {
-        self.busy = self.busy.saturating_add(span);
+        count(&mut self.busy, span);
     }
 
     /// A grant of that weight began.

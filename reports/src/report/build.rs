@@ -12,7 +12,7 @@ use crate::{
     RunFigures,
     journal::{Header, Source, WorkloadFacts},
     metrics::{Absorb, Histogram, Quantile, Tally},
-    statistics::{Stability, growth, judge},
+    statistics::{Growth, Stability, growth, judge, workload_growth},
 };
 
 impl Report {
@@ -20,13 +20,13 @@ impl Report {
     pub fn from_runs(mut runs: Vec<RunFigures>) -> Report {
         runs.sort_by_key(|run| run.header.replication);
         let header = runs.first().map(|run| run.header.clone());
-        let stability = judge(&runs.iter().map(growth).collect::<Vec<_>>());
+        let growing = Growing::of(&runs, header.as_ref());
         let mut report = Report {
             schema: REPORT_SCHEMA,
             title: header.as_ref().map(|header| header.title.clone()).unwrap_or_default(),
             seed: header.as_ref().map_or(0, |header| header.seed),
             source: header.as_ref().map_or(Source::Sim, |header| header.source),
-            unstable: stability == Stability::Unstable,
+            unstable: growing.any(),
             remarks: Vec::new(),
             workload: workloads(&runs, header.as_ref()),
             class: classes(&runs),
@@ -35,25 +35,33 @@ impl Report {
             invariants: invariants(&runs),
             run: RunReport::of(&runs),
         };
-        if report.unstable {
-            report.of_the_horizon();
-        }
+        report.of_the_horizon(&growing, &runs);
         report.remarks = report.remarks_of(&runs, header.as_ref());
         report
     }
 
-    fn of_the_horizon(&mut self) {
-        self.workload.iter_mut().for_each(|(_, one)| one.flow.of_the_horizon());
-        self.class.iter_mut().for_each(|(_, one)| one.flow.of_the_horizon());
-        self.model.iter_mut().for_each(|(_, one)| one.flow.of_the_horizon());
+    /// Takes the intervals from the times of what has no steady state.
+    fn of_the_horizon(&mut self, growing: &Growing, runs: &[RunFigures]) {
+        let flows = || runs.iter().flat_map(|run| &run.flows).filter(|flow| growing.workload(flow.label));
+        let classes: Vec<&str> = flows().map(|flow| flow.class.name()).collect();
+        let models: Vec<usize> = flows().filter_map(|flow| flow.model).collect();
+        for (label, (_, one)) in self.workload.iter_mut().enumerate().filter(|(label, _)| growing.workload(*label)) {
+            one.unstable = growing.labels.get(label).is_some_and(|grows| *grows);
+            one.flow.of_the_horizon();
+        }
+        self.class.iter_mut().filter(|(name, _)| classes.contains(name)).for_each(|(_, one)| one.flow.of_the_horizon());
+        let touched = self.model.iter_mut().enumerate().filter(|(model, _)| models.contains(model));
+        touched.for_each(|(_, (_, one))| one.flow.of_the_horizon());
     }
 
     fn remarks_of(&self, runs: &[RunFigures], header: Option<&Header>) -> Vec<String> {
         let mut remarks = Vec::new();
         if self.unstable {
-            let horizon =
-                "the backlog grows without end: latencies and waits are figures of the horizon, not of the queue";
-            remarks.push(horizon.to_owned());
+            let names = self.growing_workloads();
+            let whose = if names.is_empty() { String::new() } else { format!(" of {}", names.join(", ")) };
+            remarks.push(format!(
+                "the backlog{whose} grows without end: latencies and waits are figures of the horizon, not of the queue"
+            ));
         }
         remarks.extend(self.warmup_remark(runs));
         remarks.extend(self.interval_remarks());
@@ -73,38 +81,66 @@ impl Report {
         unjudged.then(|| "too few completions to find the end of the warm-up: nothing was cut off".to_owned())
     }
 
+    /// The workloads whose backlog grows by itself.
+    pub fn growing_workloads(&self) -> Vec<&str> {
+        self.workload.iter().filter(|(_, one)| one.unstable).map(|(name, _)| name).collect()
+    }
+
     fn interval_remarks(&self) -> Vec<String> {
         if self.run.replications == 1 {
             return vec!["one replication: no intervals can be given".to_owned()];
         }
-        if self.unstable {
-            return Vec::new();
-        }
-        QUANTILES.iter().filter_map(|(name, p)| self.interval_remark(name, *p)).collect()
+        let stable = self.workload.iter().filter(|(_, one)| !one.unstable && !self.all_unstable());
+        stable.filter_map(|(name, one)| interval_remark(name, &one.flow)).collect()
     }
 
-    fn interval_remark(&self, name: &str, p: Quantile) -> Option<String> {
-        let lacking = |flow: &FlowReport| {
-            let latency = flow.latency?;
-            latency
-                .figures()
-                .iter()
-                .find(|(one, _)| *one == name)
-                .filter(|(_, figure)| figure.low.is_none())
-                .map(|_| ())
-        };
-        let without: Vec<&str> =
-            self.workload.iter().filter(|(_, one)| lacking(&one.flow).is_some()).map(|(name, _)| name).collect();
-        (!without.is_empty()).then(|| {
-            let needed = needed(p);
-            let list = without.join(", ");
-            format!("no interval for {name} of {list}: each replication needs {needed} completions for it")
-        })
+    fn all_unstable(&self) -> bool {
+        self.unstable && self.growing_workloads().is_empty()
     }
 
     fn idle_devices(&self) -> Option<String> {
         let idle: Vec<&str> = self.device.iter().filter(|(_, device)| !device.used).map(|(name, _)| name).collect();
         (!idle.is_empty()).then(|| format!("no model may be placed on {}", idle.join(", ")))
+    }
+}
+
+/// Which quantiles of a latency have no interval for want of completions.
+fn interval_remark(name: &str, flow: &FlowReport) -> Option<String> {
+    let figures = flow.latency?.figures();
+    let bare = |name: &str| figures.iter().any(|(one, figure)| *one == name && figure.low.is_none());
+    let lacking: Vec<(&str, Quantile)> = QUANTILES.iter().filter(|(name, _)| bare(name)).copied().collect();
+    let (first, p) = *lacking.first()?;
+    let names = lacking.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+    let needed = needed(p);
+    let first = if lacking.len() > 1 { format!(" for {first}") } else { String::new() };
+    Some(format!("no interval for {names} of {name}: each replication needs {needed} completions{first}"))
+}
+
+/// Whose backlog grows without end.
+struct Growing {
+    all: bool,
+    labels: Vec<bool>,
+}
+
+impl Growing {
+    fn of(runs: &[RunFigures], header: Option<&Header>) -> Growing {
+        let grows = |of: &dyn Fn(&RunFigures) -> Option<Growth>| {
+            judge(&runs.iter().map(of).collect::<Vec<_>>()) == Stability::Unstable
+        };
+        let labels = header.map_or(0, |header| header.workloads.len());
+        Growing {
+            all: grows(&growth),
+            labels: (0..labels).map(|label| grows(&|run| workload_growth(run, label))).collect(),
+        }
+    }
+
+    fn any(&self) -> bool {
+        self.all || self.labels.contains(&true)
+    }
+
+    /// Whether the times of a workload are of the horizon: it grows, or the whole does and nobody knows whose fault it is.
+    fn workload(&self, label: usize) -> bool {
+        self.labels.get(label).is_some_and(|grows| *grows) || (self.all && !self.labels.contains(&true))
     }
 }
 
@@ -132,6 +168,7 @@ fn workload(runs: &[RunFigures], label: usize, facts: &WorkloadFacts) -> Workloa
         |of: &dyn Fn(&RunFigures) -> Option<f64>| Figure::of_values(&runs.iter().filter_map(of).collect::<Vec<_>>());
     WorkloadReport {
         class: facts.class.name().to_owned(),
+        unstable: false,
         arrivals: ArrivalReport {
             process: facts.arrivals.clone(),
             closed_loop: facts.closed_loop,
@@ -189,7 +226,8 @@ fn invariants(runs: &[RunFigures]) -> Invariants {
     let mut invariants = Invariants::default();
     for run in runs {
         let replication = run.header.replication;
-        invariants.checked += run.end.invariants_checked + run.checks.len() as u64;
+        let checked = run.end.invariants_checked.saturating_add(run.checks.len() as u64);
+        invariants.checked = invariants.checked.saturating_add(checked);
         let broken =
             run.checks.iter().filter_map(|check| Some(format!("{}: {}", check.name, check.violation.as_ref()?)));
         let all = run.end.violations.iter().cloned().chain(broken);

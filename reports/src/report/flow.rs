@@ -51,6 +51,8 @@ pub struct FlowReport {
 pub struct WorkloadReport {
     /// Its class.
     pub class: String,
+    /// Whether its backlog grows without end; then its latencies are those of the horizon and have no intervals.
+    pub unstable: bool,
     /// How its requests came.
     pub arrivals: ArrivalReport,
     /// What became of them.

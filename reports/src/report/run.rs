@@ -111,12 +111,20 @@ fn ended(runs: &[RunFigures]) -> Named<u32> {
         .collect()
 }
 
+/// A report holds no more points than these.
+const POINTS: usize = 128;
+
 impl SeriesReport {
     fn of(points: &[SeriesPoint]) -> SeriesReport {
+        let together = points.len().div_ceil(POINTS).max(1);
+        let groups = || points.chunks(together);
+        let mean = |of: fn(&SeriesPoint) -> f64| {
+            groups().map(|group| group.iter().map(of).sum::<f64>() / group.len() as f64).collect()
+        };
         SeriesReport {
-            time: points.iter().map(|point| point.until).collect(),
-            in_system: points.iter().map(|point| point.system).collect(),
-            queue: points.iter().map(|point| point.queue).collect(),
+            time: groups().filter_map(|group| group.last()).map(|point| point.until).collect(),
+            in_system: mean(|point| point.system),
+            queue: mean(|point| point.queue),
         }
     }
 }

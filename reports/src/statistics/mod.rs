@@ -9,5 +9,5 @@ mod trend;
 pub use interval::{Confidence, Interval, interval_of_mean, spread_of_mean, student_quantile};
 pub use mser::mser_cut;
 pub use paired::{Difference, paired_difference};
-pub use stability::{Growth, Stability, growth, judge};
+pub use stability::{Growth, Stability, growth, judge, workload_growth};
 pub use trend::{Trend, trend};

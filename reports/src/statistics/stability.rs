@@ -55,24 +55,54 @@ pub enum Stability {
 
 /// How the backlog of one run moved; `None` when it has too few stretches.
 pub fn growth(run: &RunFigures) -> Option<Growth> {
-    let stretches = &run.stretches;
-    if stretches.len() < FEWEST {
+    let points = run.stretches.iter().map(|one| Moment {
+        at: one.middle,
+        backlog: one.system,
+        latency: one.latency,
+        age: one.age,
+    });
+    growth_of(&points.collect::<Vec<_>>(), run, run.all().offered)
+}
+
+/// The same of one workload, by label.
+pub fn workload_growth(run: &RunFigures, label: usize) -> Option<Growth> {
+    let points = run.stretches.iter().zip(run.backlogs.get(label)?).map(|(stretch, one)| Moment {
+        at: stretch.middle,
+        backlog: one.left as f64,
+        latency: one.latency,
+        age: stretch.age,
+    });
+    growth_of(&points.collect::<Vec<_>>(), run, run.workload(label).offered)
+}
+
+/// A stretch.
+#[derive(Clone, Copy)]
+struct Moment {
+    at: f64,
+    backlog: f64,
+    latency: Option<f64>,
+    age: f64,
+}
+
+fn growth_of(moments: &[Moment], run: &RunFigures, offered: u64) -> Option<Growth> {
+    if moments.len() < FEWEST {
         return None;
     }
-    let backlog = trend(&stretches.iter().map(|one| (one.middle, one.system)).collect::<Vec<_>>())?;
-    let age = trend(&stretches.iter().map(|one| (one.middle, one.age)).collect::<Vec<_>>())?;
-    let latencies: Vec<(f64, f64)> = stretches.iter().filter_map(|one| Some((one.middle, one.latency?))).collect();
-    let latency = if latencies.len() < FEWEST { None } else { trend(&latencies) };
-    let half: Vec<_> = stretches[stretches.len() / 2..].iter().map(|one| (one.middle, one.system)).collect();
+    let line = |moments: &[Moment], of: fn(&Moment) -> Option<f64>| {
+        trend(&moments.iter().filter_map(|one| Some((one.at, of(one)?))).collect::<Vec<_>>())
+    };
+    let backlog = line(moments, |one| Some(one.backlog))?;
+    let latency = line(moments, |one| one.latency).filter(|line| line.freedom + 2 >= FEWEST);
     let jobs = backlog.slope * run.window_seconds();
+    let mean = moments.iter().map(|one| one.backlog).sum::<f64>() / moments.len() as f64;
     Some(Growth {
         backlog,
         latency,
-        age,
-        late: trend(&half)?.slope,
+        age: line(moments, |one| Some(one.age))?,
+        late: line(&moments[moments.len() / 2..], |one| Some(one.backlog))?.slope,
         jobs,
-        share: jobs / (run.all().offered as f64).max(1.0),
-        relative: jobs / run.crowd.system.max(f64::MIN_POSITIVE),
+        share: jobs / (offered as f64).max(1.0),
+        relative: jobs / mean.max(f64::MIN_POSITIVE),
     })
 }
 

@@ -56,7 +56,12 @@ fn head(report: &Report) -> String {
     );
     text.push_str(&wrapped(&line, "", "  "));
     if report.unstable {
-        text.push_str("\nUNSTABLE: the backlog grows without end. Latencies are of this horizon, not of the queue.\n");
+        let names = report.growing_workloads();
+        let whose = if names.is_empty() { String::new() } else { format!(" of {}", names.join(", ")) };
+        let line =
+            format!("UNSTABLE: the backlog{whose} grows without end. Latencies are of this horizon, not of the queue.");
+        text.push('\n');
+        text.push_str(&wrapped(&line, "", "  "));
     }
     text
 }

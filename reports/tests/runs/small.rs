@@ -26,6 +26,10 @@ pub struct Small {
     /// When jobs arrive, and in which class; cancelled after the last, where there is one.
     pub arrivals: Vec<(u64, Class, Option<Span>)>,
     pub deadline: Option<Span>,
+    /// Whether background jobs come from a workload of their own, `v`.
+    pub background_label: bool,
+    /// After which background jobs are starved; zero: never.
+    pub starvation: Span,
 }
 
 impl Small {
@@ -43,6 +47,8 @@ impl Small {
             replication: 0,
             arrivals: Vec::new(),
             deadline: None,
+            background_label: false,
+            starvation: Policy::default().background_max_starvation,
         }
     }
 
@@ -63,7 +69,7 @@ impl Small {
 
     pub fn header(&self) -> Header {
         let capacity = f64::from(self.max) / (seconds(self.alpha) + seconds(self.beta) * f64::from(self.max));
-        let device = |card| DeviceFacts { name: format!("gpu{card}"), used: true };
+        let device = |card| DeviceFacts { name: format!("gpu{card}"), used: true, side_by_side: 1.0 };
         Header {
             schema: SCHEMA,
             program: "0.0.0".to_owned(),
@@ -81,15 +87,23 @@ impl Small {
                 capacity: vec![Some(capacity); self.cards as usize],
                 at_once: self.max,
             }],
-            workloads: vec![WorkloadFacts {
-                name: "w".to_owned(),
-                arrivals: "as listed".to_owned(),
-                closed_loop: false,
-                class: Class::Interactive,
-                capacity: Some(capacity * f64::from(self.cards)),
-            }],
+            workloads: self
+                .labels()
+                .map(|(name, class)| WorkloadFacts {
+                    name: name.to_owned(),
+                    arrivals: "as listed".to_owned(),
+                    closed_loop: false,
+                    class,
+                    capacity: Some(capacity * f64::from(self.cards)),
+                })
+                .collect(),
             remarks: std::collections::BTreeMap::new(),
         }
+    }
+
+    fn labels(&self) -> impl Iterator<Item = (&'static str, Class)> {
+        let background = self.background_label.then_some(("v", Class::Background));
+        std::iter::once(("w", Class::Interactive)).chain(background)
     }
 
     /// Runs it into `recorder`.
@@ -114,7 +128,7 @@ impl Small {
         let capacity = Capacity::Batch { max: self.max, wait: Span::ZERO };
         let predicted = ServiceTimes::Batch { alpha: self.alpha, beta: self.beta };
         let ids = 0..self.cards;
-        let mut policy = Policy::default();
+        let mut policy = Policy { background_max_starvation: self.starvation, ..Policy::default() };
         policy.classes.iter_mut().for_each(|class| class.admission = self.admission);
         let configuration = Configuration {
             policy,
@@ -133,7 +147,7 @@ impl Small {
                 pinned: false,
             }],
             families: Vec::new(),
-            labels: vec!["w".to_owned()],
+            labels: self.labels().map(|(name, _)| name.to_owned()).collect(),
             seed: self.seed,
         };
         let residents = ids.map(|card| Resident { model: ModelId(0), device: DeviceId(card) }).collect();
@@ -142,7 +156,7 @@ impl Small {
 
     fn submission(&self, class: Class) -> Submission {
         Submission {
-            label: LabelId(0),
+            label: LabelId(u32::from(self.background_label && class == Class::Background)),
             wanted: Wanted::Model(ModelId(0)),
             class: Some(class),
             kind: JobKind::Chat,

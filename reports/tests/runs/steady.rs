@@ -136,3 +136,32 @@ fn jobs_that_give_up_are_counted_and_never_completed() {
     assert_eq!(mean(&report, "class.batch.starvation"), mean(&report, "class.batch.wait.max"));
     assert_eq!(report.invariants.violated, 0, "{:?}", report.invariants.details);
 }
+
+/// Chats leave the card no time, and background work is allowed none of theirs.
+#[test]
+fn a_starved_workload_is_unstable_and_leaves_the_others_their_latencies() {
+    let report = report(5, |replication| {
+        let mut small = Small::new(8).poisson(900.0, Span::from_secs(10), replication);
+        let background = (0..100).map(|i| (i * 100_000_000, Class::Background, None));
+        small.arrivals.extend(background);
+        small.arrivals.sort_by_key(|(t, _, _)| *t);
+        small.background_label = true;
+        small.starvation = Span::ZERO;
+        small
+    });
+    assert!(report.unstable);
+    assert_eq!(report.growing_workloads(), ["v"]);
+    assert!(report.figure("workload.w.p99").unwrap().low.is_some());
+    assert!(mean(&report, "class.background.starvation") > 9.0);
+    assert!(mean(&report, "workload.v.completed") < 2.0, "only before the first chat can any start");
+}
+
+#[test]
+fn without_runs_there_is_an_empty_report() {
+    let empty = Report::from_runs(Vec::new());
+    assert_eq!((empty.run.replications, empty.unstable, empty.workload.len()), (0, false, 0));
+    assert_eq!(serde_json::from_str::<Report>(&empty.to_json()).unwrap(), empty);
+    let nothing = report(1, |_| Small::new(1));
+    assert_eq!(mean(&nothing, "workload.w.offered"), 0.0);
+    assert!(nothing.figure("workload.w.latency.p50").is_none());
+}

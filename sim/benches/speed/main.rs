@@ -32,10 +32,12 @@ const HALF_MS: Span = Span::from_micros(500);
 const ROUNDS: usize = 7;
 
 fn main() {
-    let quick = std::env::args().any(|argument| argument == "--quick");
-    let json = std::env::args().any(|argument| argument == "--json");
-    let requests: u64 = if quick { 100_000 } else { 1_000_000 };
-    let mut sheet = Sheet::new(json);
+    let has = |name: &str| std::env::args().any(|argument| argument == name);
+    if has(memory::CHILD) {
+        return memory::child();
+    }
+    let requests: u64 = if has("--quick") { 100_000 } else { 1_000_000 };
+    let mut sheet = Sheet::new(has("--json"));
     against_recursion(&mut sheet, requests);
     orders(&mut sheet, requests);
     long_queues(&mut sheet, requests / 2);

@@ -9,8 +9,9 @@ use super::{
 };
 use crate::random::{Purpose, Sampler, Seed, Stream};
 
-/// A client whose request ended at the very moment it was sent waits at least this long before the next, however short
-/// it thinks. Otherwise a client that is refused at once and does not think would ask for ever at one moment.
+/// A client whose request ended without having been started, or at the very moment it was sent, sends the next at least
+/// this long after it, however short it thinks. Otherwise a client that does not think and is refused, or given up on a
+/// nanosecond later, would ask without end while no time passes.
 pub const SHORTEST_ROUND: Span = Span::from_millis(1);
 
 /// The clients of one workload. Each has streams of its own, so its n-th request is the same whatever happens to others.
@@ -54,19 +55,20 @@ impl ClosedLoop {
     /// When the client sends its first request: after the workload's start and a think time.
     pub fn first(&mut self, client: u32) -> Option<Time> {
         let start = self.start;
-        self.after_thinking(client, start, Span::ZERO)
+        self.after_thinking(client, start, start)
     }
 
-    /// When the client sends its next request, after one that was sent at `sent` ended at `ended`; `None`: no more.
+    /// When the client sends its next request, after one that was sent at `sent`, started at `started` if it did, and ended at
+    /// `ended`; `None`: no more.
     #[inline]
-    pub fn next(&mut self, client: u32, sent: Time, ended: Time) -> Option<Time> {
-        let least = if sent == ended { SHORTEST_ROUND } else { Span::ZERO };
-        self.after_thinking(client, ended, least)
+    pub fn next(&mut self, client: u32, sent: Time, started: Option<Time>, ended: Time) -> Option<Time> {
+        let served = started.is_some() && ended > sent;
+        self.after_thinking(client, ended, if served { ended } else { sent.after(SHORTEST_ROUND) })
     }
 
-    fn after_thinking(&mut self, client: u32, from: Time, least: Span) -> Option<Time> {
+    fn after_thinking(&mut self, client: u32, from: Time, earliest: Time) -> Option<Time> {
         let thinking = &mut self.clients.get_mut(client as usize)?.thinking;
-        let at = from.after(self.think.draw_span(thinking).max(least));
+        let at = from.after(self.think.draw_span(thinking)).max(earliest);
         (at < self.until).then_some(at)
     }
 
@@ -108,12 +110,15 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_took_no_time_is_followed_by_a_pause() {
+    fn a_request_that_was_not_served_is_followed_by_a_pause() {
         let mut eager = clients(Distribution::Constant(0.0));
         let (then, now) = (Time::from_nanos(2_000_000_000), Time::from_nanos(3_000_000_000));
+        let instant = now.after(Span::from_nanos(1));
         assert_eq!(eager.first(0), Some(Time::from_nanos(1_000_000_000)));
-        assert_eq!(eager.next(0, then, now), Some(now));
-        assert_eq!(eager.next(0, now, now), Some(now.after(SHORTEST_ROUND)));
-        assert_eq!(eager.next(0, then, Time::from_nanos(100_000_000_000)), None);
+        assert_eq!(eager.next(0, then, Some(then), now), Some(now));
+        assert_eq!(eager.next(0, then, None, now), Some(now), "it waited longer than the pause");
+        assert_eq!(eager.next(0, now, Some(now), now), Some(now.after(SHORTEST_ROUND)));
+        assert_eq!(eager.next(0, now, None, instant), Some(now.after(SHORTEST_ROUND)));
+        assert_eq!(eager.next(0, then, Some(then), Time::from_nanos(100_000_000_000)), None);
     }
 }

@@ -28,7 +28,7 @@ impl Merge {
     }
 
     /// The next request; `None`: no more are sent.
-    #[inline]
+    #[inline(always)]
     pub fn take(&mut self) -> Option<Request> {
         if self.next == Time::MAX {
             return None;

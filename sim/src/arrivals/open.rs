@@ -82,7 +82,7 @@ impl OpenSource {
     }
 
     /// The next request. To be asked for only while there is one.
-    #[inline]
+    #[inline(always)]
     pub fn take(&mut self) -> Request {
         let request = self.content.request(&mut self.streams, self.next, NO_CLIENT, self.sizes);
         self.advance();

@@ -152,7 +152,7 @@ impl Content {
     }
 
     /// The next request of these streams, sent at `at`. A size that is given takes no draw.
-    #[inline]
+    #[inline(always)]
     pub fn request(&self, streams: &mut ContentStreams, at: Time, client: u32, given: GivenSizes) -> Request {
         Request {
             at,

@@ -17,6 +17,9 @@ mod fluid;
 mod service;
 mod timed;
 
-pub use card::{Card, Seat};
+pub use card::{Card, Ended, Seat};
 pub use service::{ServiceModel, Work};
 use {fluid::Fluid, timed::Timed};
+
+#[cfg(test)]
+mod tests;

@@ -45,13 +45,14 @@ impl Earliest {
 
     #[inline]
     fn look_through(&mut self) {
-        let mut least = self.times[0];
-        self.champion = 0;
-        for player in 1..self.times.len() {
-            if self.times[player] < least {
-                (least, self.champion) = (self.times[player], player);
+        let mut champion = 0;
+        let mut least = Time::MAX;
+        for (player, &time) in self.times.iter().enumerate() {
+            if time < least {
+                (least, champion) = (time, player);
             }
         }
+        self.champion = champion;
     }
 
     fn play(&mut self, player: usize) {

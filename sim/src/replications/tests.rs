@@ -2,6 +2,7 @@ use std::path::PathBuf;
 
 use windtunnel_config::{Arrivals, Dejitter, Trace, TraceFormat};
 use windtunnel_core::{Input, Span};
+use windtunnel_reports::journal::Record;
 
 use super::*;
 use crate::fixtures::{Asking, Transcript, poisson, scenario, workload};
@@ -34,6 +35,16 @@ impl Drop for Scratch {
     }
 }
 
+/// The replications of a journal in the order of their headers.
+fn replications(journal: &[u8]) -> Vec<u32> {
+    let lines = std::str::from_utf8(journal).unwrap().lines();
+    let headers = lines.filter_map(|line| match serde_json::from_str(line).unwrap() {
+        Record::Header(header) => Some(header.replication),
+        _ => None,
+    });
+    headers.collect()
+}
+
 #[test]
 fn the_report_and_the_journal_do_not_depend_on_the_threads() {
     let scratch = Scratch::new("threads");
@@ -46,6 +57,7 @@ fn the_report_and_the_journal_do_not_depend_on_the_threads() {
     let (one, three) = (written(1), written(3));
     assert_eq!(one.0, three.0);
     assert!(one.1 == three.1, "journals differ");
+    assert_eq!(replications(&one.1), [0, 1, 2, 3, 4]);
     assert_eq!(setup(5).run_all(None, &Control::new()).unwrap().report.to_json(), one.0);
     let left: Vec<_> = std::fs::read_dir(&scratch.0).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left.len(), 2, "{left:?}");

@@ -1,11 +1,11 @@
 //! How a run is put together.
 
-use windtunnel_core::{Effects, IdTable, Scheduler, Time};
-use windtunnel_reports::Recorder;
+use std::collections::VecDeque;
 
-use super::{Gate, Run, Watch};
+use windtunnel_core::{IdTable, Input, InstanceId, JobId, Time};
+
+use super::world::{Gate, World};
 use crate::{
-    Control,
     arrivals::{ClosedLoop, Merge, NoiseKinds, OpenSource},
     cards::Card,
     events::{Agenda, Earliest, Event},
@@ -13,8 +13,9 @@ use crate::{
     setup::Setup,
 };
 
-impl<'a, R: Recorder> Run<'a, R> {
-    pub(super) fn new(setup: &'a Setup, replication: u32, recorder: &'a mut R, control: &'a Control) -> Run<'a, R> {
+impl<'a> World<'a> {
+    /// The world of one replication before anything has happened.
+    pub fn new(setup: &'a Setup, replication: u32) -> World<'a> {
         let scenario = setup.scenario();
         let mut open = Vec::new();
         let mut loops = Vec::new();
@@ -28,12 +29,8 @@ impl<'a, R: Recorder> Run<'a, R> {
             loop_of.push(closed.is_some().then_some(loops.len() as u32));
             loops.extend(closed);
         }
-        let mut run = Run {
+        let mut world = World {
             setup,
-            scheduler: Scheduler::new(),
-            effects: Effects::new(),
-            recorder,
-            watch: Watch::new(&scenario.run, control),
             now: Time::ZERO,
             cards: scenario.cards.iter().map(Card::new).collect(),
             due: Earliest::new(scenario.cards.len()),
@@ -46,15 +43,16 @@ impl<'a, R: Recorder> Run<'a, R> {
             gate: Gate::Open,
             jobs: IdTable::new(),
             arrived: 0,
-            submissions: setup.submissions(),
+            submitted: setup.submissions().into_iter().map(first_submission).collect(),
             has_output: setup.has_output(),
-            facts: std::collections::VecDeque::new(),
+            fact: Input::TimerDue,
+            facts: VecDeque::new(),
         };
         for (resident, id) in setup.residents().into_iter().zip(0..) {
-            run.seat(windtunnel_core::InstanceId(id), resident.model, resident.device);
+            world.seat(InstanceId(id), resident.model, resident.device);
         }
-        run.wake_clients();
-        run
+        world.wake_clients();
+        world
     }
 
     fn wake_clients(&mut self) {
@@ -66,4 +64,8 @@ impl<'a, R: Recorder> Run<'a, R> {
             }
         }
     }
+}
+
+fn first_submission(submission: windtunnel_core::Submission) -> Input {
+    Input::Submitted { job: JobId(0), submission }
 }

@@ -1,18 +1,19 @@
 //! What happens next, and what the scheduler is told of it.
 
 use windtunnel_core::{Input, JobId, Span, Time};
-use windtunnel_reports::Recorder;
 
-use super::{Next, Run};
+use super::world::{Next, Told, World};
 use crate::{
     arrivals::{NO_CLIENT, Request},
+    cards::Ended,
     events::Event,
 };
 
-impl<R: Recorder> Run<'_, R> {
-    /// The next thing to happen, and when; `None`: nothing that would matter to a job ever does.
+impl World<'_> {
+    /// The next thing to happen, and when, with the scheduler's timer due at `wake`; `None`: nothing that would matter to a
+    /// job ever does.
     #[inline]
-    pub(super) fn next(&self) -> Option<(Time, Next)> {
+    pub fn next(&self, wake: Option<Time>) -> Option<(Time, Next)> {
         if !self.facts.is_empty() {
             return Some((self.now, Next::Fact));
         }
@@ -24,7 +25,7 @@ impl<R: Recorder> Run<'_, R> {
         let others = [
             (self.open.next(), Next::Arrival),
             (self.agenda.next(), Next::Client),
-            (self.scheduler.wake_at().unwrap_or(Time::MAX), Next::Timer),
+            (wake.unwrap_or(Time::MAX), Next::Timer),
         ];
         for (other, what) in others {
             if other < at {
@@ -36,21 +37,24 @@ impl<R: Recorder> Run<'_, R> {
 
     /// Lets it happen; `None`: there is nothing to tell.
     #[inline]
-    pub(super) fn happen(&mut self, next: Next) -> Option<Input> {
+    pub fn happen(&mut self, next: Next) -> Option<Told> {
         match next {
-            Next::Fact => self.facts.pop_front(),
+            Next::Fact => {
+                let fact = self.facts.pop_front()?;
+                Some(self.tell(fact))
+            }
             Next::Card(card) => self.card_got_on(card),
             Next::Arrival => {
                 let request = self.open.take()?;
                 Some(self.submit(request))
             }
             Next::Client => self.client_acted(),
-            Next::Timer => Some(Input::TimerDue),
+            Next::Timer => Some(self.tell(Input::TimerDue)),
         }
     }
 
     #[inline]
-    fn card_got_on(&mut self, place: usize) -> Option<Input> {
+    fn card_got_on(&mut self, place: usize) -> Option<Told> {
         let card = self.cards.get_mut(place)?;
         let ended = card.take_due(self.now);
         self.touched = Some(place);
@@ -58,10 +62,11 @@ impl<R: Recorder> Run<'_, R> {
             self.note_due();
             return None;
         };
-        Some(Input::GrantFinished { attempt: ended.attempt, instance: ended.instance, measured: ended.measured })
+        let Ended { attempt, instance, measured } = ended;
+        Some(self.tell(Input::GrantFinished { attempt, instance, measured }))
     }
 
-    fn client_acted(&mut self) -> Option<Input> {
+    fn client_acted(&mut self) -> Option<Told> {
         match self.agenda.take()? {
             Event::Sends { closed_loop, client } => {
                 let request = self.loops.get_mut(closed_loop as usize)?.request(client, self.now)?;
@@ -70,7 +75,7 @@ impl<R: Recorder> Run<'_, R> {
             Event::GivesUp { job } => match self.jobs.get_mut(job.0) {
                 Some(request) => {
                     request.patience = Span::MAX;
-                    Some(Input::Cancelled { job })
+                    Some(self.tell(Input::Cancelled { job }))
                 }
                 None => {
                     self.agenda.met_stale();
@@ -81,17 +86,20 @@ impl<R: Recorder> Run<'_, R> {
     }
 
     #[inline]
-    fn submit(&mut self, request: Request) -> Input {
+    fn submit(&mut self, request: Request) -> Told {
         let job = JobId(self.arrived);
         self.arrived += 1;
-        self.jobs.insert(job.0, request);
+        let workload = request.workload as usize;
+        if let Input::Submitted { job: number, submission } = &mut self.submitted[workload] {
+            *number = job;
+            submission.inputs = request.inputs;
+            submission.prompt_tokens = request.prompt_tokens;
+            submission.client = (request.client != NO_CLIENT).then_some(request.client);
+        }
         if request.patience < Span::MAX {
             self.agenda.add(self.now.after(request.patience), Event::GivesUp { job });
         }
-        let mut submission = self.submissions[request.workload as usize];
-        submission.inputs = request.inputs;
-        submission.prompt_tokens = request.prompt_tokens;
-        submission.client = (request.client != NO_CLIENT).then_some(request.client);
-        Input::Submitted { job, submission }
+        self.jobs.insert(job.0, request);
+        Told::Submission(workload)
     }
 }

@@ -23,77 +23,27 @@ mod arrange;
 mod happen;
 mod obey;
 mod watch;
+mod world;
 
-use windtunnel_core::{Effects, IdTable, Input, InstanceId, Scheduler, Started, Submission, Time};
+use windtunnel_core::{Effects, Input, Scheduler, Started, Time};
 use windtunnel_reports::{
     Recorder,
     journal::{End, EndCause},
 };
 
-use crate::{
-    Control, SimError,
-    arrivals::{ClosedLoop, Merge, Request},
-    cards::{Card, Seat, ServiceModel},
-    events::{Agenda, Earliest},
-    setup::Setup,
-};
+use crate::{Control, SimError, setup::Setup};
 use watch::Watch;
+use world::{Gate, Told, World};
 
 /// One run under way.
 struct Run<'a, R> {
-    setup: &'a Setup,
+    world: World<'a>,
     scheduler: Scheduler,
     effects: Effects,
     recorder: &'a mut R,
     watch: Watch<'a>,
-    now: Time,
-
-    cards: Vec<Card>,
-    due: Earliest,
-    /// A card whose next end may have changed since `due` was told.
-    touched: Option<usize>,
-    instances: Vec<Option<Seated<'a>>>,
-
-    open: Merge,
-    loops: Vec<ClosedLoop>,
-    /// The place of each workload's closed loop.
-    loop_of: Vec<Option<u32>>,
-    agenda: Agenda,
-    /// Whether arrivals have been stopped.
-    gate: Gate,
-
-    jobs: IdTable<Request>,
-    arrived: u64,
-    submissions: Vec<Submission>,
-    has_output: bool,
-    /// Facts of this very moment, to be told before everything else.
-    facts: std::collections::VecDeque<Input>,
-}
-
-/// An instance on its card.
-#[derive(Clone, Copy, Debug)]
-struct Seated<'a> {
-    card: usize,
-    seat: Seat,
-    service: &'a ServiceModel,
-}
-
-/// Whether requests are let in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Gate {
-    Open,
-    /// They have stopped; jobs in flight are waited for.
-    Draining,
-}
-
-/// Something that happens next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Next {
-    Fact,
-    Card(usize),
-    Arrival,
-    Client,
-    Timer,
+    /// When the scheduler's state is next recorded.
+    next_checkpoint: Time,
 }
 
 impl Setup {
@@ -107,91 +57,97 @@ impl Setup {
     }
 }
 
-impl<R: Recorder> Run<'_, R> {
+impl<'a, R: Recorder> Run<'a, R> {
+    fn new(setup: &'a Setup, replication: u32, recorder: &'a mut R, control: &'a Control) -> Run<'a, R> {
+        Run {
+            world: World::new(setup, replication),
+            scheduler: Scheduler::new(),
+            effects: Effects::new(),
+            recorder,
+            watch: Watch::new(&setup.scenario().run, control),
+            next_checkpoint: setup.checkpoints().map_or(Time::MAX, |every| Time::ZERO.after(every)),
+        }
+    }
+
     fn run(mut self) -> Result<End, SimError> {
-        let run = &self.setup.scenario().run;
+        let run = &self.world.setup.scenario().run;
         let horizon = run.horizon.map_or(Time::MAX, |horizon| Time::ZERO.after(horizon));
         let jobs = run.jobs.unwrap_or(u64::MAX);
-        self.step(Input::Started(Box::new(Started {
-            configuration: self.setup.scenario().configuration.clone(),
-            profiles: Vec::new(),
-            estimates: Vec::new(),
-            residents: self.setup.residents(),
-        })))?;
+        self.start()?;
         let cause = loop {
-            let Some((at, next)) = self.next() else { break self.nothing_left(horizon) };
-            if at > horizon && self.gate == Gate::Open {
+            let Some((at, next)) = self.world.next(self.scheduler.wake_at()) else { break self.nothing_left(horizon) };
+            if at > horizon && self.world.gate == Gate::Open {
                 if self.stops_at(horizon) { break EndCause::Horizon } else { continue }
             }
-            self.now = at;
-            let Some(input) = self.happen(next) else { continue };
-            self.step(input)?;
-            if self.arrived == jobs && self.gate == Gate::Open && self.stops_at(self.now) {
+            self.world.now = at;
+            let Some(told) = self.world.happen(next) else { continue };
+            self.step(told)?;
+            if self.world.arrived == jobs && self.world.gate == Gate::Open && self.stops_at(self.world.now) {
                 break EndCause::Jobs;
             }
             if self.watch.is_interrupted() {
                 break EndCause::Interrupted;
             }
         };
-        let end = self.watch.end(self.now, cause, &self.scheduler);
+        let end = self.watch.end(self.world.now, cause, &self.scheduler);
         self.recorder.end(&end)?;
         Ok(end)
     }
 
-    fn step(&mut self, input: Input) -> Result<(), SimError> {
-        self.scheduler.step(self.now, &input, &mut self.effects);
-        self.recorder.step(self.now, &input, &self.effects)?;
-        self.obey();
-        self.note_due();
-        self.watch.step(self.now, self.arrived, &self.scheduler);
+    fn start(&mut self) -> Result<(), SimError> {
+        let setup = self.world.setup;
+        let told = self.world.tell(Input::Started(Box::new(Started {
+            configuration: setup.scenario().configuration.clone(),
+            profiles: Vec::new(),
+            estimates: Vec::new(),
+            residents: setup.residents(),
+        })));
+        self.step(told)
+    }
+
+    #[inline]
+    fn step(&mut self, told: Told) -> Result<(), SimError> {
+        let now = self.world.now;
+        let input = self.world.input(told);
+        self.scheduler.step(now, input, &mut self.effects);
+        self.recorder.step(now, input, &self.effects)?;
+        self.world.obey(&self.effects);
+        if now >= self.next_checkpoint {
+            self.checkpoint(now)?;
+        }
+        self.watch.step(now, self.world.arrived, &self.scheduler);
         Ok(())
     }
 
-    /// Tells `due` of the next end on the card that was touched.
-    #[inline]
-    fn note_due(&mut self) {
-        if let Some(card) = self.touched.take() {
-            self.due.set(card, self.cards[card].next());
-        }
-    }
-
-    /// The card is about to change: one that was touched before is told of first.
-    #[inline]
-    fn touch(&mut self, card: usize) {
-        if self.touched != Some(card) {
-            self.note_due();
-            self.touched = Some(card);
-        }
+    #[cold]
+    fn checkpoint(&mut self, now: Time) -> Result<(), SimError> {
+        let Some(every) = self.world.setup.checkpoints() else { return Ok(()) };
+        self.recorder.checkpoint(now, &self.scheduler.checkpoint())?;
+        self.next_checkpoint = now.after(every);
+        Ok(())
     }
 
     /// The end of arrivals has come, at `at`: whether it is the end of the run as well.
     fn stops_at(&mut self, at: Time) -> bool {
-        if self.setup.scenario().run.drain {
-            self.gate = Gate::Draining;
-            self.open = Merge::new(Vec::new());
-            self.agenda.stop_sending();
+        if self.world.setup.scenario().run.drain {
+            self.world.close();
             return false;
         }
-        self.now = at;
+        self.world.now = at;
         true
     }
 
     /// Jobs that nothing will ever help wait on until the horizon, where there is one.
     fn nothing_left(&mut self, horizon: Time) -> EndCause {
-        match (self.gate, self.jobs.is_empty()) {
+        match (self.world.gate, self.world.jobs.is_empty()) {
             (Gate::Open, false) if horizon < Time::MAX => {
-                self.now = horizon;
+                self.world.now = horizon;
                 EndCause::Horizon
             }
             (Gate::Draining, true) => EndCause::Drained,
             (Gate::Draining, false) | (Gate::Open, _) => EndCause::Exhausted,
         }
     }
-}
-
-/// Where instance `id` is.
-fn seated<'a, 'b>(instances: &'b [Option<Seated<'a>>], id: InstanceId) -> Option<&'b Seated<'a>> {
-    instances.get(id.index())?.as_ref()
 }
 
 #[cfg(test)]

@@ -1,21 +1,19 @@
 //! How what the scheduler wants is carried out. None of it can fail: a failure would be a fact of its own.
 
 use windtunnel_core::{
-    Attempt, DeviceId, Effect, Finish, Grant, GrantFailure, GrantedStep, Input, InstanceId, LoadFailure, ModelId,
-    ProcessMemory, Snapshot, Span, Time,
+    Attempt, DeviceId, Effect, Effects, Finish, Grant, GrantFailure, GrantedStep, Input, InstanceId, LoadFailure,
+    ModelId, ProcessMemory, Snapshot, Span, Time,
 };
-use windtunnel_reports::Recorder;
 
-use super::{Gate, Run, Seated, seated};
+use super::world::{Gate, Seated, World};
 use crate::{arrivals::NO_CLIENT, events::Event};
 
-impl<R: Recorder> Run<'_, R> {
+impl World<'_> {
     /// Carries out the effects of the last step, in their order. Loads, stops and readings of memory are answered at the
     /// same moment: their times and the bytes of instances are not simulated yet.
     #[inline]
-    pub(super) fn obey(&mut self) {
-        let effects = std::mem::take(&mut self.effects);
-        for effect in &effects {
+    pub fn obey(&mut self, effects: &Effects) {
+        for effect in effects {
             match effect {
                 Effect::Grant(grant) => self.begin(grant, effects.steps(grant.steps)),
                 Effect::Finish(finish) => self.finish(finish),
@@ -39,12 +37,12 @@ impl<R: Recorder> Run<'_, R> {
                 }
             }
         }
-        self.effects = effects;
+        self.note_due();
     }
 
     #[inline]
     fn begin<S>(&mut self, grant: &Grant<S>, steps: &[GrantedStep]) {
-        let Some(&Seated { card, seat, service }) = seated(&self.instances, grant.instance) else { return };
+        let Some(Seated { card, seat, service }) = self.seated(grant.instance) else { return };
         let Some(first) = steps.first() else { return };
         let Some(request) = self.jobs.get(first.job.0) else { return };
         let output_tokens = if self.has_output { self.output_of(steps) } else { 0 };
@@ -71,27 +69,27 @@ impl<R: Recorder> Run<'_, R> {
             });
         }
         if request.client != NO_CLIENT && self.gate == Gate::Open {
-            self.send_again(request.workload, request.client, request.at);
+            self.send_again(request.workload, request.client, request.at, finish.started);
         }
     }
 
-    fn send_again(&mut self, workload: u32, client: u32, sent: Time) {
+    fn send_again(&mut self, workload: u32, client: u32, sent: Time, started: Option<Time>) {
         let Some(&Some(closed_loop)) = self.loop_of.get(workload as usize) else { return };
         let Some(clients) = self.loops.get_mut(closed_loop as usize) else { return };
-        if let Some(at) = clients.next(client, sent, self.now) {
+        if let Some(at) = clients.next(client, sent, started, self.now) {
             self.agenda.add(at, Event::Sends { closed_loop, client });
         }
     }
 
     fn abort(&mut self, attempt: Attempt, instance: InstanceId) {
-        let Some(&Seated { card, seat, .. }) = seated(&self.instances, instance) else { return };
+        let Some(Seated { card, seat, .. }) = self.seated(instance) else { return };
         let Some(sent) = self.cards[card].abort(self.now, seat, attempt) else { return };
         self.touch(card);
         self.facts.push_back(Input::GrantFailed { attempt, instance, cause: GrantFailure::Aborted, sent });
     }
 
     /// Seats an instance on its card; `None` if the model has no service there.
-    pub(super) fn seat(&mut self, instance: InstanceId, model: ModelId, device: DeviceId) -> Option<()> {
+    pub fn seat(&mut self, instance: InstanceId, model: ModelId, device: DeviceId) -> Option<()> {
         let service = self.setup.service(model, device)?;
         let card = device.index();
         let seat = self.cards.get_mut(card)?.seat(instance, service);

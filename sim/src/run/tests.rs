@@ -1,8 +1,10 @@
 use windtunnel_config::{Arrivals, Distribution, Scenario, Service, Workload};
-use windtunnel_core::{Admission, Attempt, Capacity, DeviceId, Input, JobId, JobKind, ModelId, Request as Asked, Span};
+use windtunnel_core::{
+    Admission, Attempt, Capacity, DeviceId, Input, InstanceId, JobId, JobKind, ModelId, Request as Asked, Span,
+};
 use windtunnel_reports::NoRecord;
 
-use super::*;
+use super::{world::Next, *};
 use crate::fixtures::{Asking, Transcript, poisson, scenario, workload};
 
 fn transcript(scenario: Scenario) -> Transcript {
@@ -155,6 +157,32 @@ fn a_run_ends_at_its_horizon_or_after_its_jobs_or_drained() {
 }
 
 #[test]
+fn clients_send_nothing_while_a_run_drains() {
+    let mut closed = scenario(1).asked_by(clients("w", 3, 0.01));
+    closed.run.drain = true;
+    closed.run.horizon = Some(Span::from_millis(105));
+    let drained = transcript(closed);
+    let late = |(t, input, _): &&(Time, Input, Vec<String>)| {
+        *t > Time::from_nanos(105_000_000) && matches!(input, Input::Submitted { .. })
+    };
+    assert_eq!(drained.steps.iter().filter(late).count(), 0);
+    assert_eq!(drained.end.unwrap().cause, EndCause::Drained);
+}
+
+#[test]
+fn invariants_are_counted_as_checked_every_so_many_steps_and_at_the_end() {
+    let mut short = scenario(1).asked_by(poisson("w", 1000.0));
+    short.run.horizon = None;
+    let after = |jobs| {
+        let mut counted = short.clone();
+        counted.run.jobs = Some(jobs);
+        end(counted).invariants_checked
+    };
+    // An arrival each, and the end of a batch for some two of them.
+    assert_eq!([after(100), after(60_000)], [1, 2]);
+}
+
+#[test]
 fn an_interrupted_run_says_so() {
     let control = Control::new();
     control.interrupt();
@@ -205,23 +233,18 @@ fn what_is_kept_is_in_proportion_to_the_jobs_in_flight() {
     let control = Control::new();
     let mut none = NoRecord;
     let mut run = Run::new(&setup, 0, &mut none, &control);
-    run.step(Input::Started(Box::new(Started {
-        configuration: setup.scenario().configuration.clone(),
-        profiles: Vec::new(),
-        estimates: Vec::new(),
-        residents: setup.residents(),
-    })))
-    .unwrap();
+    run.start().unwrap();
     for _ in 0..20_000 {
-        let (at, next) = run.next().unwrap();
-        run.now = at;
-        if let Some(input) = run.happen(next) {
-            run.step(input).unwrap();
+        let (at, next) = run.world.next(run.scheduler.wake_at()).unwrap();
+        run.world.now = at;
+        if let Some(told) = run.world.happen(next) {
+            run.step(told).unwrap();
         }
-        assert_eq!(run.jobs.len(), run.scheduler.jobs_in_flight());
-        assert!(run.agenda.len() <= 2 * run.jobs.len() + 130, "{} for {}", run.agenda.len(), run.jobs.len());
+        let (jobs, events) = (run.world.jobs.len(), run.world.agenda.len());
+        assert_eq!(jobs, run.scheduler.jobs_in_flight());
+        assert!(events <= 2 * jobs + 130, "{events} for {jobs}");
     }
-    assert!(run.arrived > 8000 && run.jobs.len() < 200);
+    assert!(run.world.arrived > 8000 && run.world.jobs.len() < 200);
 }
 
 #[test]
@@ -307,21 +330,16 @@ fn stops_and_loads_are_answered_at_once() {
     let control = Control::new();
     let mut transcript = Transcript::default();
     let mut run = Run::new(&setup, 0, &mut transcript, &control);
-    let started = Started {
-        configuration: setup.scenario().configuration.clone(),
-        profiles: Vec::new(),
-        estimates: Vec::new(),
-        residents: setup.residents(),
-    };
     let orders = [Asked::Unload { instance: InstanceId(0) }, Asked::Load { model: ModelId(0), device: DeviceId(0) }];
-    run.step(Input::Started(Box::new(started))).unwrap();
+    run.start().unwrap();
     for order in orders {
-        run.step(Input::Operator(order)).unwrap();
-        while !run.facts.is_empty() {
-            let (at, next) = run.next().unwrap();
+        let told = run.world.tell(Input::Operator(order));
+        run.step(told).unwrap();
+        while !run.world.facts.is_empty() {
+            let (at, next) = run.world.next(None).unwrap();
             assert_eq!((at, next), (Time::ZERO, Next::Fact));
-            let input = run.happen(next).unwrap();
-            run.step(input).unwrap();
+            let told = run.world.happen(next).unwrap();
+            run.step(told).unwrap();
         }
     }
     let facts: Vec<_> = transcript.steps.into_iter().map(|(_, input, _)| input).skip(1).collect();

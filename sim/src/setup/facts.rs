@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use windtunnel_config::{Arrivals, Scenario, Service, Warmup, Workload};
-use windtunnel_core::{Capacity, DeviceId, ModelId, Wanted};
+use windtunnel_config::{Arrivals, Distribution, Scenario, Service, Warmup, Workload};
+use windtunnel_core::{Capacity, DeviceId, JobKind, ModelId, Wanted};
 use windtunnel_reports::journal::{DeviceFacts, Header, ModelFacts, SCHEMA, Source, WarmupRule, WorkloadFacts};
 
 use super::Setup;
@@ -34,7 +34,8 @@ impl Setup {
                 .zip(&scenario.configuration.devices)
                 .map(|(id, device)| DeviceFacts {
                     name: device.name.clone(),
-                    used: scenario.services.iter().any(|services| matches!(services.get(id.index()), Some(Some(_)))),
+                    used: instances_on(scenario, id) > 0,
+                    side_by_side: side_by_side(scenario, id),
                 })
                 .collect(),
             models: (0..)
@@ -104,7 +105,8 @@ fn at_once(capacity: Capacity) -> u32 {
     }
 }
 
-/// The most inputs a second that a model can do on a device alone: Bmax / T(Bmax) for batches, n / T(1) for n slots, and
+/// The most inputs a second that a model can do on a device alone: Bmax / T(Bmax) for batches, n B / T(B) for n slots and
+/// steps of B inputs, and
 /// with continuous batching the bound 1 / (prefill + (E[O] - 1) * (alpha / n + beta)), which depends on the sizes of
 /// requests and is known where one workload alone asks for the model.
 fn capacity(scenario: &Scenario, model: ModelId, device: DeviceId) -> Option<f64> {
@@ -115,7 +117,10 @@ fn capacity(scenario: &Scenario, model: ModelId, device: DeviceId) -> Option<f64
             let (alpha, beta) = (alpha.as_nanos() as f64, beta.as_nanos() as f64);
             match at_once {
                 Capacity::Batch { max, wait: _ } => (alpha / f64::from(max) + beta) / 1e9,
-                Capacity::Slots { slots } => (alpha + beta) / 1e9 / f64::from(slots),
+                Capacity::Slots { slots } => {
+                    let inputs = inputs_per_step(scenario, model)?;
+                    (alpha / inputs + beta) / 1e9 / f64::from(slots)
+                }
             }
         }
         Service::Slots { prefill_fixed, prefill_per_token, decode_alpha, decode_beta, prefill_slice: _ } => {
@@ -127,6 +132,31 @@ fn capacity(scenario: &Scenario, model: ModelId, device: DeviceId) -> Option<f64
         }
     };
     (seconds > 0.0).then(|| card.speed / seconds)
+}
+
+/// How many models may be on a device at once.
+fn instances_on(scenario: &Scenario, device: DeviceId) -> usize {
+    scenario.services.iter().filter(|services| matches!(services.get(device.index()), Some(Some(_)))).count()
+}
+
+/// n / (1 + sharing * (n - 1)) for all its instances, and never less than what one does.
+fn side_by_side(scenario: &Scenario, device: DeviceId) -> f64 {
+    let sharing = scenario.cards.get(device.index()).map_or(1.0, |card| card.sharing);
+    let count = instances_on(scenario, device).max(1) as f64;
+    (count / (1.0 + sharing * (count - 1.0))).max(1.0)
+}
+
+/// Inputs of a step of `model`, where they are known on average: every workload that asks for it sends one, or the only
+/// one that does is not cut into steps.
+fn inputs_per_step(scenario: &Scenario, model: ModelId) -> Option<f64> {
+    let asking: Vec<_> = scenario.workloads.iter().filter(|workload| serves(scenario, workload, model)).collect();
+    let single = |workload: &&Workload| workload.inputs == Distribution::Constant(1.0);
+    let fixed = |workload: &&Workload| matches!(&workload.arrivals, Arrivals::At(at) if at.iter().any(|one| one.inputs.is_some()));
+    match asking[..] {
+        _ if asking.iter().all(single) && !asking.iter().any(fixed) => Some(1.0),
+        [one] if !fixed(&one) && one.kind != JobKind::Embedding => Some(one.inputs.mean().max(1.0)),
+        _ => None,
+    }
 }
 
 /// Mean prompt and output tokens of what is asked of `model`, if one workload with drawn sizes asks for it.

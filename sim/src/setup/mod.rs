@@ -6,7 +6,7 @@ mod rates;
 use std::sync::Arc;
 
 use windtunnel_config::{Arrivals, Dejitter, Distribution, Scenario, Service, Workload};
-use windtunnel_core::{Capacity, DeviceId, ModelId, Resident, Submission};
+use windtunnel_core::{Capacity, DeviceId, ModelId, Resident, Span, Submission};
 
 use crate::{
     SimError,
@@ -21,6 +21,7 @@ pub struct Setup {
     scenario: Scenario,
     recordings: Vec<Option<Arc<Recording>>>,
     services: Arc<Vec<Vec<Option<ServiceModel>>>>,
+    checkpoints: Option<Span>,
 }
 
 impl Setup {
@@ -32,7 +33,18 @@ impl Setup {
         check(&scenario)?;
         let recordings = scenario.workloads.iter().map(recording).collect::<Result<_, _>>()?;
         let services = Arc::new(services(&scenario));
-        Ok(Setup { scenario, recordings, services })
+        Ok(Setup { scenario, recordings, services, checkpoints: None })
+    }
+
+    /// The same, with the scheduler's whole state recorded whenever so much virtual time has passed.
+    #[must_use]
+    pub fn with_checkpoints(mut self, every: Span) -> Setup {
+        self.checkpoints = Some(every);
+        self
+    }
+
+    pub(crate) fn checkpoints(&self) -> Option<Span> {
+        self.checkpoints.filter(|every| !every.is_zero())
     }
 
     /// The same with another scenario that differs in what is neither read from files nor tabulated: rates, seeds, lengths.
@@ -145,7 +157,15 @@ fn services(scenario: &Scenario) -> Vec<Vec<Option<ServiceModel>>> {
 }
 
 fn check(scenario: &Scenario) -> Result<(), SimError> {
-    if scenario.run.horizon.is_none() && scenario.run.jobs.is_none() {
+    let endless = |workload: &Workload| match workload.arrivals {
+        Arrivals::Trace(_) | Arrivals::At(_) => false,
+        Arrivals::Poisson { .. }
+        | Arrivals::Constant { .. }
+        | Arrivals::Gamma { .. }
+        | Arrivals::Mmpp { .. }
+        | Arrivals::Clients { .. } => workload.to.is_none(),
+    };
+    if scenario.run.horizon.is_none() && scenario.run.jobs.is_none() && scenario.workloads.iter().any(endless) {
         return Err(SimError::Scenario(
             "the run has neither a `horizon` nor a number of `jobs` and would never end".into(),
         ));
