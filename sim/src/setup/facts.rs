@@ -124,11 +124,11 @@ fn capacity(scenario: &Scenario, model: ModelId, device: DeviceId) -> Option<f64
             }
         }
         Service::Slots { prefill_fixed, prefill_per_token, decode_alpha, decode_beta, prefill_slice: _ } => {
-            let (prompt, output) = sizes_for(scenario, model)?;
-            let prefill = prefill_fixed.as_nanos() as f64 + prefill_per_token.as_nanos() as f64 * prompt;
+            let (inputs, prompt, output) = sizes_for(scenario, model)?;
+            let prefill = prefill_fixed.as_nanos() as f64 + prefill_per_token.as_nanos() as f64 * prompt * inputs;
             let slots = f64::from(self::at_once(at_once));
             let token = decode_alpha.as_nanos() as f64 / slots + decode_beta.as_nanos() as f64;
-            (prefill + (output - 1.0).max(0.0) * token) / 1e9
+            (prefill + (output - 1.0).max(0.0) * token) / 1e9 / inputs
         }
     };
     (seconds > 0.0).then(|| card.speed / seconds)
@@ -154,18 +154,29 @@ fn inputs_per_step(scenario: &Scenario, model: ModelId) -> Option<f64> {
     let fixed = |workload: &&Workload| matches!(&workload.arrivals, Arrivals::At(at) if at.iter().any(|one| one.inputs.is_some()));
     match asking[..] {
         _ if asking.iter().all(single) && !asking.iter().any(fixed) => Some(1.0),
-        [one] if !fixed(&one) && one.kind != JobKind::Embedding => Some(one.inputs.mean().max(1.0)),
+        [one] if fixed(&one) => None,
+        [one] if one.kind != JobKind::Embedding => Some(one.inputs.mean().max(1.0)),
+        [one] => whole_chunks(&one.inputs, f64::from(scenario.configuration.policy.embedding_chunk)),
         _ => None,
     }
 }
 
-/// Mean prompt and output tokens of what is asked of `model`, if one workload with drawn sizes asks for it.
-fn sizes_for(scenario: &Scenario, model: ModelId) -> Option<(f64, f64)> {
+/// Inputs of a step where every request is cut into equal ones.
+fn whole_chunks(inputs: &Distribution, chunk: f64) -> Option<f64> {
+    match inputs {
+        Distribution::Constant(all) if *all <= chunk || all % chunk == 0.0 => Some(all.min(chunk)),
+        _ => None,
+    }
+}
+
+/// Mean inputs, prompt and output tokens of what is asked of `model`, if one workload with drawn sizes asks for it.
+fn sizes_for(scenario: &Scenario, model: ModelId) -> Option<(f64, f64, f64)> {
     let mut asking = scenario.workloads.iter().filter(|workload| serves(scenario, workload, model));
     let workload = asking.next()?;
     let drawn = !matches!(workload.arrivals, Arrivals::Trace(_) | Arrivals::At(_));
     let alone = asking.next().is_none();
-    (drawn && alone).then(|| (workload.prompt_tokens.mean(), workload.output_tokens.mean()))
+    let inputs = workload.inputs.mean().max(1.0);
+    (drawn && alone).then(|| (inputs, workload.prompt_tokens.mean(), workload.output_tokens.mean()))
 }
 
 fn serves(scenario: &Scenario, workload: &Workload, model: ModelId) -> bool {
