@@ -72,7 +72,7 @@ pub enum Command {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  windtunnel sim scenarios/mmpp-bursts.toml
+  windtunnel sim scenarios/bursts.toml
   windtunnel sim scenario.toml --journal run.jsonl --report out --format json
   windtunnel sim scenario.toml --set policy.background_share=0.25 --seed 7")]
 pub struct SimArgs {
@@ -103,7 +103,7 @@ pub struct SweepArgs {
     /// Total offered rates to try; all open workloads are scaled in proportion.
     #[arg(long, value_name = "R,..", value_delimiter = ',')]
     pub rates: Vec<f64>,
-    /// Write report.json, tables and charts into this folder.
+    /// Write sweep.json, sweep.csv, sweep.txt and charts into this folder.
     #[arg(long, value_name = "DIR")]
     pub report: Option<PathBuf>,
 }

@@ -65,6 +65,14 @@ impl Session {
         }
     }
 
+    /// An error if another format is asked for of a command that has only one.
+    pub fn only_tables(&self, command: &str, why: &str) -> Result<(), Failure> {
+        match self.format {
+            Format::Table => Ok(()),
+            Format::Json | Format::Csv => Err(Failure::BadInput(format!("--format: `{command}` {why}"))),
+        }
+    }
+
     /// Tells something on stderr, unless asked to be quiet.
     pub fn remark(&self, text: &str) {
         if !self.quiet {

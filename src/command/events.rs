@@ -16,6 +16,7 @@ use crate::{args::EventsArgs, failure::Failure, session::Session};
 const LOOK: Duration = Duration::from_millis(200);
 
 pub fn run(args: &EventsArgs, session: &Session) -> Result<(), Failure> {
+    session.only_tables("events", "prints lines; the journal itself is JSON")?;
     let input: Box<dyn Read> = if args.journal.as_os_str() == "-" {
         Box::new(io::stdin())
     } else {

@@ -10,7 +10,8 @@ use crate::{
     session::Session,
 };
 
-pub fn run(args: &SchemaArgs, _session: &Session) -> Result<(), Failure> {
+pub fn run(args: &SchemaArgs, session: &Session) -> Result<(), Failure> {
+    session.only_tables("schema", "has one form for each thing it describes")?;
     let schema = match args.what {
         SchemaKind::Scenario => serde_json::to_string_pretty(&schema_scenario()),
         SchemaKind::Config => serde_json::to_string_pretty(&schema_config()),

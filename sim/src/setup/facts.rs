@@ -107,7 +107,7 @@ fn at_once(capacity: Capacity) -> u32 {
 
 /// The most inputs a second that a model can do on a device alone: Bmax / T(Bmax) for batches, n B / T(B) for n slots and
 /// steps of B inputs, and
-/// with continuous batching the bound 1 / (prefill + (E[O] - 1) * (alpha / n + beta)), which depends on the sizes of
+/// with continuous batching the bound 1 / (prefill + (mean output - 1) * (alpha / n + beta)), which depends on the sizes of
 /// requests and is known where one workload alone asks for the model.
 fn capacity(scenario: &Scenario, model: ModelId, device: DeviceId) -> Option<f64> {
     let card = scenario.cards.get(device.index())?;
