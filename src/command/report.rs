@@ -21,6 +21,9 @@ pub fn run(args: &ReportArgs, session: &Session) -> Result<(), Failure> {
     for warning in warnings {
         session.remark(&warning);
     }
+    if report.run.replications == 0 {
+        return Err(Failure::BadInput("there is no run in what was given; a journal begins with a header".to_owned()));
+    }
     deliver(&report, args.report.as_deref(), session)
 }
 

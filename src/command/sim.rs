@@ -1,14 +1,20 @@
 //! `windtunnel sim`: one scenario, all replications.
 
+use std::fs;
+
 use windtunnel_config::parse_span;
 use windtunnel_sim::Setup;
 
 use crate::{args::SimArgs, command::report::deliver, failure::Failure, session::Session};
 
 pub fn run(args: &SimArgs, session: &Session) -> Result<(), Failure> {
+    spare_scenario(args)?;
     let mut setup = Setup::new(session.scenario(args.scenario.as_deref())?)?;
     if let Some(text) = &args.checkpoint {
         let every = parse_span(text).map_err(|wrong| Failure::BadInput(format!("--checkpoint {text}: {wrong}")))?;
+        if every.is_zero() {
+            return Err(Failure::BadInput("--checkpoint must be more than 0s".to_owned()));
+        }
         setup = setup.with_checkpoints(every);
     }
     let progress = session.progress("simulating");
@@ -18,4 +24,15 @@ pub fn run(args: &SimArgs, session: &Session) -> Result<(), Failure> {
         deliver(&outcome.report, args.report.as_deref(), session)?;
     }
     session.unless_interrupted(&format!("{} of {} replications were finished", outcome.finished, outcome.asked))
+}
+
+/// An error if the journal would take the scenario's place.
+fn spare_scenario(args: &SimArgs) -> Result<(), Failure> {
+    let (Some(journal), Some(scenario)) = (&args.journal, &args.scenario) else { return Ok(()) };
+    let same = matches!((fs::canonicalize(journal), fs::canonicalize(scenario)), (Ok(one), Ok(other)) if one == other);
+    if same {
+        let message = format!("--journal {}: would overwrite the scenario; give another file", journal.display());
+        return Err(Failure::BadInput(message));
+    }
+    Ok(())
 }

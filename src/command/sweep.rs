@@ -14,9 +14,13 @@ use crate::{
     session::Session,
 };
 
+/// The highest rate that a scenario may have, in requests per second.
+const MOST: f64 = 1e9;
+
 pub fn run(args: &SweepArgs, session: &Session) -> Result<(), Failure> {
-    if let Some(rate) = args.rates.iter().find(|rate| !rate.is_finite() || **rate <= 0.0) {
-        return Err(Failure::BadInput(format!("--rates: a rate must be more than 0 per second, found {rate}")));
+    if let Some(rate) = args.rates.iter().find(|rate| !(**rate > 0.0 && **rate <= MOST)) {
+        let message = format!("--rates: a rate must be more than 0 and at most {MOST} per second, found {rate}");
+        return Err(Failure::BadInput(message));
     }
     let file = session.file(args.scenario.as_deref())?;
     session.warn_without_effect(&file.resolve(&session.overrides)?);

@@ -82,6 +82,20 @@ pub enum JournalError {
         /// Its number, from 1.
         line: u64,
     },
+    /// The same simulated run is there twice; counted as two it would make intervals look narrower than they are.
+    #[error(
+        "line {line}: replication {replication} of \"{title}\" with seed {seed} is there already; leave one of the two out"
+    )]
+    Repeated {
+        /// The second header's line, from 1.
+        line: u64,
+        /// Its title.
+        title: String,
+        /// Its seed.
+        seed: u64,
+        /// Its replication.
+        replication: u32,
+    },
     /// One of several files.
     #[error("{}: {cause}", path.display())]
     InFile {

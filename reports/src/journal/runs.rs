@@ -1,9 +1,9 @@
 //! From journals to figures.
 
 use std::{
-    collections::VecDeque,
+    collections::{BTreeSet, VecDeque},
     fs::File,
-    io::{BufRead, BufReader},
+    io::{self, BufRead, BufReader, Read},
     path::Path,
 };
 
@@ -11,7 +11,7 @@ use windtunnel_core::Effect;
 
 use super::{
     reader::{JournalError, Records, Warning},
-    record::{Header, Record},
+    record::{Header, Record, Source},
 };
 use crate::{Recorder, Report, RunFigures, RunMetrics};
 
@@ -36,6 +36,7 @@ pub struct Journals {
 struct Gatherer {
     open: Option<Box<RunMetrics>>,
     title: (String, u32),
+    seen: BTreeSet<(String, u64, u32)>,
     done: VecDeque<RunFigures>,
     warnings: Vec<Warning>,
 }
@@ -45,7 +46,7 @@ pub fn read_runs<R: BufRead>(input: R) -> Runs<R> {
     Runs { records: Records::new(input), gatherer: Gatherer::default() }
 }
 
-/// The runs of all these files. A file that does not begin with a header goes on where the one before it broke off.
+/// The runs of all these files, `-` for stdin. A file that does not begin with a header goes on where the one before it broke off.
 ///
 /// # Errors
 /// When a file cannot be read, is no journal, or has another major version.
@@ -104,7 +105,11 @@ impl<R: BufRead> Iterator for Runs<R> {
 
 impl Gatherer {
     fn file(&mut self, path: &Path) -> Result<Vec<Warning>, JournalError> {
-        let mut records = Records::new(BufReader::with_capacity(1 << 16, File::open(path)?));
+        let input: Box<dyn Read> = match path.as_os_str() == "-" {
+            true => Box::new(io::stdin()),
+            false => Box::new(File::open(path)?),
+        };
+        let mut records = Records::new(BufReader::with_capacity(1 << 16, input));
         while let Some(record) = records.next() {
             self.take(record?, records.line())?;
         }
@@ -114,6 +119,7 @@ impl Gatherer {
     fn take(&mut self, record: Record, line: u64) -> Result<(), JournalError> {
         if let Record::Header(header) = &record {
             self.close();
+            self.check_new(header, line)?;
             self.open(header)?;
             return Ok(());
         }
@@ -132,6 +138,15 @@ impl Gatherer {
             Record::Checkpoint { .. } | Record::Header(_) => {}
         }
         Ok(())
+    }
+
+    /// Simulated runs are told apart by title, seed and replication.
+    fn check_new(&mut self, header: &Header, line: u64) -> Result<(), JournalError> {
+        let Header { title, seed, replication, .. } = header;
+        if header.source == Source::Live || self.seen.insert((title.clone(), *seed, *replication)) {
+            return Ok(());
+        }
+        Err(JournalError::Repeated { line, title: title.clone(), seed: *seed, replication: *replication })
     }
 
     fn open(&mut self, header: &Header) -> Result<(), JournalError> {

@@ -186,3 +186,11 @@ fn a_recorder_can_be_left_out() {
     mixed().run(&mut &mut metrics);
     assert_eq!(metrics.into_run().all().offered, 5);
 }
+
+#[test]
+fn the_same_run_does_not_count_twice() {
+    let (journal, _) = both(&[mixed()]);
+    let twice = [journal.as_slice(), journal.as_slice()].concat();
+    let second = read_runs(twice.as_slice()).nth(1).expect("the second run is noticed");
+    assert!(second.expect_err("it is refused").to_string().contains("is there already"));
+}

@@ -25,8 +25,12 @@ impl Parts {
         File::create(self.part(number))
     }
 
-    /// Writes the journal: the parts of the replications `written`, in that order.
+    /// Writes the journal: the parts of the replications `written`, in that order. With none there is no journal, and one
+    /// that was there before stays.
     pub fn join(&self, written: &[u32]) -> io::Result<()> {
+        if written.is_empty() {
+            return Ok(());
+        }
         let mut whole = File::create(&self.path)?;
         for &number in written {
             io::copy(&mut File::open(self.part(number))?, &mut whole)?;
