@@ -99,6 +99,7 @@ const CHANGES: &[(&str, &str)] = &[
     ("prompt_tokens = 400", "from = \"5s\"\nto = \"5s\""),
     ("[policy]", "[policy]\nclasses.batch.admission = \"adaptive\""),
     ("process = \"poisson\", rate = 1500", "process = \"mmpp\", rates = [0, 0], means = [\"1s\"]"),
+    ("process = \"poisson\", rate = 1500", "process = \"mmpp\", rates = [0, 1], means = [\"1s\", \"1ns\"]"),
     ("process = \"poisson\", rate = 1500", "process = \"at\""),
     ("", "\n[[faults]]\nkind = \"crash\"\n"),
     ("", "\n[[expect]]\nmetric = \"class.batch.p99\"\n"),

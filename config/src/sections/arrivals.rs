@@ -120,6 +120,9 @@ fn gamma(section: &Section<'_>) -> Option<Arrivals> {
     Some(if cv == 0.0 { Arrivals::Constant { rate } } else { Arrivals::Gamma { rate, cv } })
 }
 
+/// States that change faster than this are not told apart by any queue, and would take longer to draw than the requests.
+const SHORTEST_STAY: Span = Span::from_micros(10);
+
 fn mmpp(section: &Section<'_>) -> Option<Arrivals> {
     let (rates, means) = (section.numbers("rates")?, section.spans("means")?);
     if rates.len() != means.len() {
@@ -127,6 +130,9 @@ fn mmpp(section: &Section<'_>) -> Option<Arrivals> {
     }
     if rates.iter().all(|rate| *rate == 0.0) {
         section.wrong("rates", "must not all be 0");
+    }
+    if let Some(short) = means.iter().find(|mean| **mean < SHORTEST_STAY) {
+        section.wrong("means", &format!("must be at least {SHORTEST_STAY}, found {short}"));
     }
     Some(Arrivals::Mmpp { rates, means })
 }
