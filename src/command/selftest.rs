@@ -1,6 +1,6 @@
 //! `windtunnel selftest`: the simulator against exact queueing results on this machine.
 
-use windtunnel_sim::selftest::{SelftestOptions, SelftestReport, selftest};
+use windtunnel_sim::selftest::{Check, SelftestOptions, SelftestReport, selftest};
 
 use crate::{args::Format, failure::Failure, output::print, session::Session};
 
@@ -20,28 +20,33 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     if report.passed() { Ok(()) } else { Err(Failure::Unmet) }
 }
 
-/// The checks in aligned columns, and a line of totals.
+/// The checks in aligned columns, queue by queue, and a line of totals. Times are in seconds.
 fn table(report: &SelftestReport) -> String {
+    let SelftestReport { seed, replications, jobs, .. } = report;
     let mut text = format!(
-        "{} replications of {} arrivals, seed {}; a failure by chance once in a thousand seeds\n\n{:<34} {:<22} {:>14} {:>14} {:>14} {:>14}\n",
-        report.replications, report.jobs, report.seed, "queue", "figure", "exact", "measured", "low", "high"
+        "{replications} replications of {jobs} arrivals, seed {seed}; a failure by chance once in a thousand seeds\n"
     );
+    let mut queue = "";
     for check in &report.checks {
-        let number = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.6}"));
-        let word = if check.pass { "\u{1b}[32mok\u{1b}[0m" } else { "\u{1b}[1;31mFAILED\u{1b}[0m" };
-        text.push_str(&format!(
-            "{:<34} {:<22} {:>14} {:>14} {:>14} {:>14} {word}\n",
-            check.queue,
-            check.quantity,
-            number(Some(check.exact)),
-            number(check.mean),
-            number(check.low),
-            number(check.high),
-        ));
+        if check.queue != queue {
+            queue = &check.queue;
+            let (exact, mean, low, high) = ("exact", "measured", "low", "high");
+            text.push_str(&format!("\n{queue}\n  {:<42} {exact:>14} {mean:>14} {low:>14} {high:>14}\n", ""));
+        }
+        text.push_str(&row(check));
     }
     let failed = report.checks.iter().filter(|check| !check.pass).count();
     text.push_str(&format!("\n{} passed, {failed} failed\n", report.checks.len() - failed));
     text
+}
+
+fn row(check: &Check) -> String {
+    let number = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.6}"));
+    let (exact, mean) = (number(Some(check.exact)), number(check.mean));
+    let (low, high) = (number(check.low), number(check.high));
+    let word = if check.pass { "\u{1b}[32mok\u{1b}[0m" } else { "\u{1b}[1;31mFAILED\u{1b}[0m" };
+    let figure = check.quantity.replace("workload.interactive.", "");
+    format!("  {figure:<42} {exact:>14} {mean:>14} {low:>14} {high:>14} {word}\n")
 }
 
 fn csv(report: &SelftestReport) -> String {
