@@ -19,6 +19,6 @@ pub enum SimError {
     #[error("simulate: {0}")]
     Scenario(String),
     /// The journal cannot be written; a simulation without its journal would be worth nothing.
-    #[error("write the journal beside or at the path given: {0}")]
+    #[error("write the journal: {0}")]
     Journal(#[from] std::io::Error),
 }
