@@ -8,7 +8,7 @@ use std::{
 };
 
 use windtunnel_core::JobId;
-use windtunnel_reports::journal::{EventFilter, Lines, Records};
+use windtunnel_reports::journal::{EventFilter, Lines, Record, Records};
 
 use crate::{args::EventsArgs, failure::Failure, session::Session};
 
@@ -34,9 +34,16 @@ fn show(input: impl BufRead, args: &EventsArgs, session: &Session) -> Result<(),
     let mut out = io::BufWriter::new(anstream::stdout().lock());
     let mut lines = Lines::new();
     let mut records = Records::new(input);
+    let mut begun = false;
     for record in records.by_ref() {
+        let record = record?;
+        begun |= matches!(record, Record::Header(_));
+        if !begun {
+            let message = format!("{}: a journal begins with a header, found another record", args.journal.display());
+            return Err(Failure::BadInput(message));
+        }
         let mut wanted = Vec::new();
-        lines.record(&record?, &mut |line| {
+        lines.record(&record, &mut |line| {
             if filter.takes(&line) {
                 wanted.push(line);
             }

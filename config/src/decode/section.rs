@@ -138,7 +138,7 @@ impl<'a> Section<'a> {
     /// The table of a key.
     pub fn section(&self, key: &str) -> Option<Section<'a>> {
         let (node, shape) = self.read(key)?;
-        self.inner(node, form_of(shape)?, key)
+        self.inner(node, shape.table_form()?, key)
     }
 
     /// The table of a key with variants, and which it is.
@@ -206,21 +206,5 @@ impl<'a> Section<'a> {
     /// Says what is wrong with the table as a whole.
     pub fn complain(&self, message: &str) {
         self.context.complain(self.place, format!("`{}` {message}", self.trail), Vec::new());
-    }
-}
-
-/// The form of a table, also where a table is one of several possibilities.
-fn form_of(shape: Shape) -> Option<&'static Form> {
-    match shape {
-        Shape::Table(form) => Some(form),
-        Shape::Either(shapes) => shapes.iter().find_map(|shape| form_of(*shape)),
-        Shape::Scalar(_)
-        | Shape::List(_)
-        | Shape::Any(_)
-        | Shape::Pair(_)
-        | Shape::Tables(_)
-        | Shape::Named(_)
-        | Shape::Tagged(_)
-        | Shape::Later(_) => None,
     }
 }

@@ -169,3 +169,21 @@ impl Tagged {
         self.variants.iter().map(|(tag, _)| *tag).collect()
     }
 }
+
+impl Shape {
+    /// The form of a table, also where a table is one of several possibilities.
+    pub fn table_form(self) -> Option<&'static Form> {
+        match self {
+            Shape::Table(form) => Some(form),
+            Shape::Either(shapes) => shapes.iter().find_map(|shape| shape.table_form()),
+            Shape::Scalar(_)
+            | Shape::List(_)
+            | Shape::Any(_)
+            | Shape::Pair(_)
+            | Shape::Tables(_)
+            | Shape::Named(_)
+            | Shape::Tagged(_)
+            | Shape::Later(_) => None,
+        }
+    }
+}

@@ -138,7 +138,7 @@ impl Way {
             Shape::Tables(form) => self.set_element(table.get_mut(key.name), form, rest, at),
             Shape::Named(form) => self.set_named(table, key, form, rest, at),
             Shape::Tagged(tagged) => self.set_tagged(table.get_mut(key.name), tagged, rest, at),
-            shape => match table_form(shape) {
+            shape => match shape.table_form() {
                 Some(form) => {
                     let place = self.place;
                     self.set(table_at(table, key.name, place)?, form, rest, at)
@@ -228,21 +228,6 @@ fn table_at<'t>(table: &'t mut Table, key: &str, place: Place) -> Result<&'t mut
     match table.get_mut(key).map(|node| &mut node.value) {
         Some(Value::Table(inner)) => Ok(inner),
         Some(_) | None => Err((format!("`{key}` is no table"), Vec::new())),
-    }
-}
-
-fn table_form(shape: Shape) -> Option<&'static Form> {
-    match shape {
-        Shape::Table(form) => Some(form),
-        Shape::Either(shapes) => shapes.iter().find_map(|shape| table_form(*shape)),
-        Shape::Scalar(_)
-        | Shape::List(_)
-        | Shape::Any(_)
-        | Shape::Pair(_)
-        | Shape::Tables(_)
-        | Shape::Named(_)
-        | Shape::Tagged(_)
-        | Shape::Later(_) => None,
     }
 }
 
