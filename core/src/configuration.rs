@@ -80,6 +80,18 @@ pub struct Policy {
     pub embedding_chunk: u32,
     /// How jobs find one of several instances.
     pub routing: Routing,
+    /// A model loaded for lower classes is not evicted by its own class for this long; nor one that background used by batch.
+    pub min_residency: Span,
+    /// How long a model keeps its memory against interactive work for another that does not fit beside it; zero: not at all.
+    pub interactive_turn: Span,
+    /// Such a turn ends early after so long without interactive work.
+    pub interactive_gap: Span,
+    /// How victims are chosen.
+    pub eviction: Eviction,
+    /// Memory of a process that is gone stays booked until it is seen to be free, or for this long.
+    pub release_timeout: Span,
+    /// A device whose memory was not read for so long gets no new loads.
+    pub monitor_stale: Span,
     /// Rules per class, by [`Class::index`].
     pub classes: [ClassPolicy; 3],
 }
@@ -97,6 +109,8 @@ pub struct ClassPolicy {
     pub max_queued_bytes: Bytes,
     /// Drop a queued job that can no longer meet its deadline.
     pub drop_hopeless: bool,
+    /// What a job of the class counts in the demand for a model, when victims are chosen.
+    pub weight: Ppm,
 }
 
 /// The order of waiting jobs within class and target.
@@ -117,6 +131,16 @@ pub enum Admission {
     None,
     /// A job whose predicted finish is past its deadline is refused.
     Deadline,
+}
+
+/// How the victims of an eviction are chosen among those that may go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Eviction {
+    /// The set that costs least: reload times times demand.
+    Cost,
+    /// The least recently used first.
+    Lru,
 }
 
 /// How jobs find one of several instances of their target.
@@ -142,6 +166,12 @@ pub struct Device {
     pub kind: DeviceKind,
     /// All its memory, where known.
     pub memory: Option<Bytes>,
+    /// The most of it that may be used.
+    pub limit: Option<Bytes>,
+    /// How much of it is left free.
+    pub headroom: Bytes,
+    /// Loads that may be under way at a time, at least 1.
+    pub parallel_loads: u32,
 }
 
 /// Where a device's memory is.
@@ -173,6 +203,10 @@ pub struct Model {
     pub prediction: Prediction,
     /// Never evicted.
     pub pinned: bool,
+    /// Loaded when the run starts.
+    pub preload: bool,
+    /// Unloaded after so long unused; `None`: never.
+    pub idle_ttl: Option<Span>,
 }
 
 /// A device a model may be placed on.
@@ -285,6 +319,12 @@ pub struct Profile {
     pub factor: Ppm,
     /// Finished steps it stands on.
     pub observations: u64,
+    /// The memory an instance was measured to take; `None`: it never was, or the measurement proved wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub footprint: Option<Bytes>,
+    /// How long its last load took.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load_time: Option<Span>,
 }
 
 /// A model that is already loaded when the run starts. Their places in [`Started::residents`] are their instance ids.
@@ -336,20 +376,45 @@ impl Default for Policy {
             default_class: Class::Interactive,
             embedding_chunk: 32,
             routing: Routing::Shared,
-            classes: [ClassPolicy::default(), ClassPolicy::default(), ClassPolicy::default()],
+            min_residency: Span::from_secs(30),
+            interactive_turn: Span::from_secs(2),
+            interactive_gap: Span::from_millis(250),
+            eviction: Eviction::Cost,
+            release_timeout: Span::from_secs(10),
+            monitor_stale: Span::from_secs(10),
+            classes: Class::ALL.map(ClassPolicy::of),
         }
     }
 }
 
-impl Default for ClassPolicy {
-    fn default() -> ClassPolicy {
+impl ClassPolicy {
+    /// The rules of a class about which nothing is said.
+    pub const fn of(class: Class) -> ClassPolicy {
+        let weight = match class {
+            Class::Interactive => Ppm::ONE,
+            Class::Background => Ppm::new(300_000),
+            Class::Batch => Ppm::new(100_000),
+        };
         ClassPolicy {
+            weight,
             order: Order::Fifo,
             admission: Admission::None,
             max_queued: None,
             max_queued_bytes: Bytes::from_mib(256),
             drop_hopeless: false,
         }
+    }
+}
+
+impl Device {
+    /// A device of that name and kind with the rules that hold when nothing is said: 512 MiB are left free and two loads may
+    /// be under way, on unified memory 1 GiB and one load.
+    pub fn new(name: String, kind: DeviceKind, memory: Option<Bytes>) -> Device {
+        let (headroom, parallel_loads) = match kind {
+            DeviceKind::Discrete => (Bytes::from_mib(512), 2),
+            DeviceKind::Unified => (Bytes::from_mib(1024), 1),
+        };
+        Device { name, kind, memory, limit: None, headroom, parallel_loads }
     }
 }
 

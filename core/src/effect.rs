@@ -36,11 +36,11 @@ pub enum Effect<S = StepRange> {
         /// Why.
         cause: StopCause,
     },
-    /// Break this grant off. It still ends in its own fact.
+    /// Break this grant or load off. It still ends in its own fact.
     Abort {
-        /// The grant to break off.
+        /// The grant or load to break off.
         attempt: Attempt,
-        /// Where it runs.
+        /// Where it runs, or what it would have become.
         instance: InstanceId,
         /// Why.
         cause: AbortCause,
@@ -119,6 +119,14 @@ pub enum StopCause {
     Operator,
     /// Its model is no longer configured.
     Removed,
+    /// Another model needs its memory.
+    Evicted,
+    /// It was not used for its `idle_ttl`.
+    Idle,
+    /// Memory is scarce.
+    Pressure,
+    /// Memory ran out while models served.
+    OutOfMemory,
 }
 
 /// Why a grant is broken off.
@@ -127,6 +135,8 @@ pub enum StopCause {
 pub enum AbortCause {
     /// Every client waiting for it went away.
     Cancelled,
+    /// The memory of a load is needed for interactive work.
+    Evicted,
 }
 
 /// What one step of the scheduler wanted: the list of effects and the steps of its grants. One buffer is used over and over.

@@ -235,6 +235,11 @@ pub enum Request {
         /// The device.
         device: DeviceId,
     },
+    /// Try a model again that failed too often.
+    Reset {
+        /// The model.
+        model: ModelId,
+    },
     /// Let an instance finish what it runs, then stop it.
     Unload {
         /// The instance.

@@ -60,6 +60,7 @@ impl Scheduler {
     pub(crate) fn operate(&mut self, request: Request, effects: &mut Effects) {
         match request {
             Request::Load { model, device } => self.load(model, device, effects),
+            Request::Reset { model: _ } => {}
             Request::Unload { instance } => self.drain(instance, StopCause::Operator, effects),
         }
     }

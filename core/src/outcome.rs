@@ -80,6 +80,18 @@ pub enum Refusal {
     },
     /// It has no inputs, or the scheduler has not been started.
     Malformed,
+    /// Every model that could serve it fails again and again.
+    Broken {
+        /// After how long it is worth asking again.
+        retry_after: Span,
+    },
+    /// No model that could serve it can ever be loaded: too large for what may be used beside pinned models.
+    CannotFit {
+        /// The least that one of them needs.
+        needs: Bytes,
+        /// The most that there could be.
+        room: Bytes,
+    },
 }
 
 /// What a job waited too long for.
@@ -100,4 +112,13 @@ pub enum Failure {
     Step(GrantFailure),
     /// No model that could run it is configured any more.
     ModelRemoved,
+    /// Every model that could run it fails again and again.
+    Broken,
+    /// No model that could run it can ever be loaded: it proved too large, or what is pinned grew.
+    CannotFit {
+        /// The least that one of them needs.
+        needs: Bytes,
+        /// The most that there could be.
+        room: Bytes,
+    },
 }

@@ -171,7 +171,14 @@ impl Scheduler {
         let observations = factor.observations;
         self.instances[id.index()].factor = factor.value;
         if let Some(value) = worth_storing {
-            effects.push(Effect::Learned(Profile { model, device, factor: value, observations }));
+            effects.push(Effect::Learned(Profile {
+                model,
+                device,
+                factor: value,
+                observations,
+                footprint: None,
+                load_time: None,
+            }));
         }
     }
 

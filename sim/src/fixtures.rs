@@ -15,7 +15,7 @@ use windtunnel_reports::{
 pub fn scenario(cards: u32) -> Scenario {
     let devices: Vec<DeviceId> = (0..cards).map(DeviceId).collect();
     let predicted = ServiceTimes::Batch { alpha: Span::from_millis(1), beta: Span::from_micros(500) };
-    let device = |id: &DeviceId| Device { name: format!("gpu{}", id.0), kind: DeviceKind::Discrete, memory: None };
+    let device = |id: &DeviceId| Device::new(format!("gpu{}", id.0), DeviceKind::Discrete, None);
     let service = Service::Batch { alpha: Span::from_millis(1), beta: Span::from_micros(500), noise: Noise::None };
     Scenario {
         title: "a test".to_owned(),
@@ -39,6 +39,8 @@ pub fn scenario(cards: u32) -> Scenario {
                 placements: devices.iter().map(|&device| Placement { device, predicted }).collect(),
                 prediction: Prediction::Configured,
                 pinned: false,
+                preload: false,
+                idle_ttl: None,
             }],
             families: Vec::new(),
             labels: Vec::new(),

@@ -12,7 +12,7 @@ pub(crate) static DEVICE: Form = Form::new(
     &[
         Key::scalar("name", Scalar::Name, "the group's name; its cards are called NAME0, NAME1, ...").required(),
         Key::scalar("count", Scalar::Count(1, 4096), "how many cards").or("1"),
-        Key::scalar("memory", Scalar::Size, "all memory of a card").idle(),
+        Key::scalar("memory", Scalar::Size, "all memory of a card"),
         Key::scalar(
             "kind",
             Scalar::Word(&["discrete", "unified"]),
@@ -30,12 +30,9 @@ pub(crate) static DEVICE: Form = Form::new(
         Key::scalar("stop", Scalar::Span, "time from asking a process to stop until it has ended").idle(),
         Key::scalar("release", Scalar::Span, "time from the end of a process until its memory is free").idle(),
         Key::scalar("poll", Scalar::SpanAboveZero, "time between two readings of the memory").idle(),
-        Key::scalar("limit", Scalar::Size, "memory that may be used at most; default: all").idle().policy(),
-        Key::scalar("headroom", Scalar::Size, "memory left free; default: 512MiB, 1GiB on unified memory")
-            .idle()
-            .policy(),
+        Key::scalar("limit", Scalar::Size, "memory that may be used at most; default: all").policy(),
+        Key::scalar("headroom", Scalar::Size, "memory left free; default: 512MiB, 1GiB on unified memory").policy(),
         Key::scalar("parallel_loads", Scalar::Count(1, 64), "loads at a time; default: 2, 1 on unified memory")
-            .idle()
             .policy(),
     ],
 );
@@ -59,11 +56,24 @@ pub(crate) struct Devices {
     /// By [`DeviceId`].
     pub speeds: Vec<Ppm>,
     groups: Vec<(String, Vec<DeviceId>)>,
+    rules: Rules,
+}
+
+/// What `[policy]` says of every device.
+#[derive(Debug, Default)]
+struct Rules {
+    limit: Option<Bytes>,
+    headroom: Option<Bytes>,
+    parallel_loads: Option<u32>,
 }
 
 /// Reads all groups.
 pub(crate) fn read(root: &Section<'_>) -> Devices {
     let mut devices = Devices::default();
+    if let Some(policy) = root.section("policy") {
+        let (limit, headroom) = (policy.size("limit"), policy.size("headroom"));
+        devices.rules = Rules { limit, headroom, parallel_loads: policy.count32("parallel_loads") };
+    }
     for section in root.sections("devices") {
         devices.group(&section);
     }
@@ -83,7 +93,11 @@ impl Devices {
             return section.wrong("name", "is the name of another group already");
         }
         let kind = section.choice("kind", [DeviceKind::Discrete, DeviceKind::Unified]).unwrap_or(DeviceKind::Discrete);
-        let memory = section.size("memory");
+        let mut standard = Device::new(String::new(), kind, section.size("memory"));
+        standard.limit = section.size("limit").or(self.rules.limit);
+        standard.headroom = section.size("headroom").or(self.rules.headroom).unwrap_or(standard.headroom);
+        let loads = section.count32("parallel_loads").or(self.rules.parallel_loads);
+        standard.parallel_loads = loads.unwrap_or(standard.parallel_loads);
         let speed = section.ratio("speed").unwrap_or(Ppm::ONE);
         let card =
             Card { sharing: section.number("sharing").unwrap_or(1.0), speed: f64::from(speed.get()) / 1_000_000.0 };
@@ -94,7 +108,7 @@ impl Devices {
                 return section.wrong("name", &format!("makes a card {device}, which another group has already"));
             }
             members.push(DeviceId(u32::try_from(self.told.len()).unwrap_or(u32::MAX)));
-            self.told.push(Device { name: device, kind, memory });
+            self.told.push(Device { name: device, ..standard.clone() });
             self.cards.push(card.clone());
             self.speeds.push(speed);
         }

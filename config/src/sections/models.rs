@@ -52,7 +52,7 @@ pub(crate) static MODEL: Form = Form::new(
         .policy(),
         Key::scalar("replicas", Scalar::CountOr(1, 4096, "all"), "devices it may be on at once").or("\"all\"").policy(),
         Key::scalar("resident", Scalar::Flag, "loaded on its replicas when the run starts").or("true"),
-        Key::scalar("preload", Scalar::Flag, "loaded at the start, at its cost").or("false").idle(),
+        Key::scalar("preload", Scalar::Flag, "loaded at the start, at its cost").or("false"),
         Key::scalar("pinned", Scalar::Flag, "never evicted").or("false").policy(),
         Key::new(
             "capabilities",
@@ -60,12 +60,12 @@ pub(crate) static MODEL: Form = Form::new(
             "what it can do; default: not checked",
         ),
         Key::new("aliases", Shape::Any(&Shape::Scalar(Scalar::Name)), "other names for it"),
-        Key::scalar("footprint", Scalar::Size, "memory of an instance").idle(),
+        Key::scalar("footprint", Scalar::Size, "memory of an instance"),
         Key::scalar("estimate", Scalar::Size, "what the estimator says of the footprint; default: the truth").idle(),
         Key::scalar("measured", Scalar::Flag, "whether a stored measurement of the footprint exists")
             .or("false")
             .idle(),
-        Key::scalar("idle_ttl", Scalar::SpanOr("off"), "unloaded after so long unused").or("\"off\"").idle().policy(),
+        Key::scalar("idle_ttl", Scalar::SpanOr("off"), "unloaded after so long unused").or("\"off\"").policy(),
         Key::new("gguf", Shape::Later("footprints from model files"), "the model's file"),
     ],
 );
@@ -145,6 +145,8 @@ fn model(
         placements: placements(section, allowed, services, devices),
         prediction: section.choice("prediction", prediction).unwrap_or(Prediction::Configured),
         pinned: section.flag("pinned").unwrap_or(false),
+        preload: section.flag("preload").unwrap_or(false),
+        idle_ttl: section.span("idle_ttl"),
     }
 }
 

@@ -1,7 +1,7 @@
 //! `[policy]`: the numbers and choices of the scheduling rules, in one table from which files are read, the JSON Schema is
 //! made and the reference is printed.
 
-use windtunnel_core::{Admission, Class, ClassPolicy, Order, Policy, Routing};
+use windtunnel_core::{Admission, Class, ClassPolicy, Eviction, Order, Policy, Routing};
 
 use super::devices::DEVICE;
 use super::models::MODEL;
@@ -53,35 +53,26 @@ pub(crate) static POLICY: Form = Form::new(
         )
         .or("\"shared\""),
         Key::new("classes", Shape::Table(&CLASSES), "rules per class"),
-        Key::scalar("min_residency", Scalar::Span, "a model loaded for lower classes stays so long")
-            .or("\"30s\"")
-            .idle(),
+        Key::scalar("min_residency", Scalar::Span, "a model loaded for lower classes stays so long").or("\"30s\""),
         Key::scalar("interactive_turn", Scalar::Span, "turn of a model that does not fit beside another; 0s: off")
-            .or("\"2s\"")
-            .idle(),
+            .or("\"2s\""),
         Key::scalar("interactive_gap", Scalar::Span, "a turn ends after so long without interactive work")
-            .or("\"250ms\"")
-            .idle(),
-        Key::scalar("eviction", Scalar::Word(&["cost", "lru"]), "how victims are chosen").or("\"cost\"").idle(),
+            .or("\"250ms\""),
+        Key::scalar("eviction", Scalar::Word(&["cost", "lru"]), "how victims are chosen").or("\"cost\""),
         Key::scalar("release_timeout", Scalar::Span, "memory of a stopped process stays booked for so long at most")
-            .or("\"10s\"")
-            .idle(),
-        Key::scalar("monitor_stale", Scalar::Span, "a memory monitor silent for so long stops new loads")
-            .or("\"10s\"")
-            .idle(),
-        Key::scalar("limit", Scalar::Size, "memory of every device that may be used at most; default: all").idle(),
+            .or("\"10s\""),
+        Key::scalar("monitor_stale", Scalar::Span, "a memory monitor silent for so long stops new loads").or("\"10s\""),
+        Key::scalar("limit", Scalar::Size, "memory of every device that may be used at most; default: all"),
         Key::scalar(
             "headroom",
             Scalar::Size,
             "memory of every device left free; default: 512MiB, 1GiB on unified memory",
-        )
-        .idle(),
+        ),
         Key::scalar(
             "parallel_loads",
             Scalar::Count(1, 64),
             "loads of a device at a time; default: 2, 1 on unified memory",
-        )
-        .idle(),
+        ),
     ],
 );
 
@@ -113,10 +104,9 @@ static CLASS: Form = Form::new(
             .or("false"),
         Key::scalar(
             "weight",
-            Scalar::Number(crate::form::Interval::Closed(0.0, 1_000_000.0)),
+            Scalar::Number(crate::form::Interval::Closed(0.0, 1000.0)),
             "weight of the class's demand when victims are chosen; default: 1.0, 0.3, 0.1",
-        )
-        .idle(),
+        ),
     ],
 );
 
@@ -171,14 +161,20 @@ pub(crate) fn read(section: Option<&Section<'_>>) -> Policy {
         default_class: section.choice("default_class", Class::ALL).unwrap_or(standard.default_class),
         embedding_chunk: count("embedding_chunk", standard.embedding_chunk),
         routing: section.choice("routing", ROUTINGS).unwrap_or(standard.routing),
-        classes: Class::ALL.map(|one| class(classes.as_ref().and_then(|classes| classes.section(one.name())).as_ref())),
+        min_residency: span("min_residency", standard.min_residency),
+        interactive_turn: span("interactive_turn", standard.interactive_turn),
+        interactive_gap: span("interactive_gap", standard.interactive_gap),
+        eviction: section.choice("eviction", [Eviction::Cost, Eviction::Lru]).unwrap_or(standard.eviction),
+        release_timeout: span("release_timeout", standard.release_timeout),
+        monitor_stale: span("monitor_stale", standard.monitor_stale),
+        classes: Class::ALL.map(|one| class(one, classes.as_ref().and_then(|all| all.section(one.name())).as_ref())),
     }
 }
 
 const ROUTINGS: [Routing; 4] = [Routing::Shared, Routing::RoundRobin, Routing::JoinShortest, Routing::PowerOfTwo];
 
-fn class(section: Option<&Section<'_>>) -> ClassPolicy {
-    let standard = ClassPolicy::default();
+fn class(class: Class, section: Option<&Section<'_>>) -> ClassPolicy {
+    let standard = ClassPolicy::of(class);
     let Some(section) = section else { return standard };
     ClassPolicy {
         order: section.choice("order", [Order::Fifo, Order::Edf]).unwrap_or(standard.order),
@@ -186,6 +182,7 @@ fn class(section: Option<&Section<'_>>) -> ClassPolicy {
         max_queued: section.count32("max_queued").or(standard.max_queued),
         max_queued_bytes: section.size("max_queued_bytes").unwrap_or(standard.max_queued_bytes),
         drop_hopeless: section.flag("drop_hopeless").unwrap_or(standard.drop_hopeless),
+        weight: section.ratio("weight").unwrap_or(standard.weight),
     }
 }
 

@@ -71,6 +71,7 @@ fn random_policy(dice: &mut Dice) -> Policy {
         max_queued: dice.pick(&[None, None, Some(0), Some(5)]),
         max_queued_bytes: Bytes::new(dice.pick(&[10, 1 << 30])),
         drop_hopeless: dice.one_in(2),
+        weight: Ppm::ONE,
     };
     let span = |dice: &mut Dice, most: u64| Span::from_millis(dice.pick(&[0, 1, 5]) * most / 5);
     Policy {
@@ -86,6 +87,7 @@ fn random_policy(dice: &mut Dice) -> Policy {
         embedding_chunk: 1 + dice.roll(32) as u32,
         routing: dice.pick(&[Routing::Shared, Routing::RoundRobin, Routing::JoinShortest, Routing::PowerOfTwo]),
         classes: core::array::from_fn(|_| class(dice)),
+        ..Policy::default()
     }
 }
 

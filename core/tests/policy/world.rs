@@ -50,6 +50,8 @@ pub fn model(name: &str, capacity: Capacity, (alpha, beta): (u64, u64), devices:
         placements: devices.iter().map(|&device| Placement { device: DeviceId(device), predicted }).collect(),
         prediction: Prediction::Configured,
         pinned: false,
+        preload: false,
+        idle_ttl: None,
     }
 }
 
@@ -63,8 +65,7 @@ pub fn batch(max: u32, wait: u64) -> Capacity {
 
 /// Devices and models, everything else by default.
 pub fn configuration(devices: usize, models: Vec<Model>) -> Configuration {
-    let device =
-        |number| Device { name: format!("gpu{number}"), kind: DeviceKind::Discrete, memory: Some(Bytes::from_mib(1)) };
+    let device = |number| Device::new(format!("gpu{number}"), DeviceKind::Discrete, None);
     Configuration {
         policy: Policy::default(),
         devices: (0..devices).map(device).collect(),

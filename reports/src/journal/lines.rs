@@ -269,6 +269,33 @@ impl Lines {
             Note::Draining { instance, cause } => {
                 self.about(t, "note", instance, &format!("draining {}", words::stop(cause)))
             }
+            Note::Evict { instance, by, class, tier, cost, reload, demand, frees } => {
+                let by = self.names.model(by);
+                let (class, tier) = (class.name(), words::tier(tier));
+                let jobs = demand as f64 / 1e6;
+                let rest = format!("{tier} for {class} {by} cost={cost} reload={reload} demand={jobs} frees={frees}");
+                self.about(t, "evict", instance, &rest)
+            }
+            Note::LoadPending { model, device, needs, missing } => {
+                let device = self.names.device(device);
+                self.model_note(t, model, format!("waits for memory on {device} needs={needs} missing={missing}"))
+            }
+            Note::LoadDropped { model, device } => {
+                self.model_note(t, model, format!("no longer wanted on {}", self.names.device(device)))
+            }
+            Note::Thrash { model, loads } => self.of_model(t, "thrash", model, &format!("loads={loads} within 5m")),
+            Note::Foreign { device, used } => line(t, "foreign", format!("{} {used}", self.names.device(device))),
+            Note::ReleaseOverdue { instance, bytes } => {
+                self.about(t, "note", instance, &format!("release overdue bytes={bytes}"))
+            }
+            Note::Monitor { device, health } => {
+                note(t, format!("monitor {} {}", self.names.device(device), words::monitor(health)))
+            }
+            Note::Pressure { device, level } => {
+                line(t, "pressure", format!("{} {} acted on", self.names.device(device), words::pressure(level)))
+            }
+            Note::BackOff { model, until } => self.model_note(t, model, format!("next try in {}", until.since(t))),
+            Note::Breaker { model, state } => self.of_model(t, "breaker", model, &words::breaker(state, t)),
             Note::Ignored { cause } => note(t, format!("ignored {}", words::nonsense(cause))),
         }
     }
@@ -285,6 +312,7 @@ impl Lines {
             Request::Load { model, device } => {
                 self.model_note(t, model, format!("operator start on {}", self.names.device(device)))
             }
+            Request::Reset { model } => self.model_note(t, model, "operator reset".to_owned()),
             Request::Unload { instance } => self.about(t, "note", instance, "operator stop"),
         }
     }
@@ -294,6 +322,11 @@ impl Lines {
         let model = self.names.instance(instance).map(|(model, _)| self.names.model(model).to_owned());
         let rest = if rest.is_empty() { place } else { format!("{place} {rest}") };
         EventLine { model, ..line(t, word, rest) }
+    }
+
+    fn of_model(&self, t: Time, word: &'static str, model: ModelId, rest: &str) -> EventLine {
+        let model = self.names.model(model).to_owned();
+        EventLine { model: Some(model.clone()), ..line(t, word, format!("{model} {rest}")) }
     }
 
     fn model_note(&self, t: Time, model: ModelId, rest: String) -> EventLine {

@@ -2,8 +2,8 @@
 //! none is one of those that lines begin with, so that an expectation that begins with such a word means only those lines.
 
 use windtunnel_core::{
-    AbortCause, Choice, ExitCause, Failure, GrantFailure, LoadFailure, Mode, Nonsense, Outcome, Overdue, PressureLevel,
-    Refusal, StopCause, Time, WaitReason,
+    AbortCause, BreakerState, Choice, ExitCause, Failure, GrantFailure, LoadFailure, Mode, MonitorHealth, Nonsense,
+    Outcome, Overdue, PressureLevel, Refusal, StopCause, Tier, Time, WaitReason,
 };
 
 use super::names::Names;
@@ -30,6 +30,8 @@ pub(super) fn refusal(refusal: Refusal, now: Time) -> String {
         Refusal::NoSuchVariant => "quality or capability missing".to_owned(),
         Refusal::TooLarge { limit } => format!("too large limit={limit}"),
         Refusal::Malformed => "malformed".to_owned(),
+        Refusal::Broken { retry_after } => format!("model keeps failing retry={retry_after}"),
+        Refusal::CannotFit { needs, room } => format!("can never fit needs={needs} room={room}"),
     }
 }
 
@@ -44,6 +46,8 @@ pub(super) const fn failure(failure: Failure) -> &'static str {
     match failure {
         Failure::Step(cause) => grant_failure(cause),
         Failure::ModelRemoved => "model removed",
+        Failure::Broken => "model keeps failing",
+        Failure::CannotFit { .. } => "can never fit",
     }
 }
 
@@ -96,12 +100,17 @@ pub(super) const fn stop(cause: StopCause) -> &'static str {
     match cause {
         StopCause::Operator => "operator",
         StopCause::Removed => "removed",
+        StopCause::Evicted => "evicted",
+        StopCause::Idle => "unused",
+        StopCause::Pressure => "memory scarce",
+        StopCause::OutOfMemory => "memory ran out",
     }
 }
 
 pub(super) const fn abort(cause: AbortCause) -> &'static str {
     match cause {
         AbortCause::Cancelled => "cancelled",
+        AbortCause::Evicted => "evicted",
     }
 }
 
@@ -110,6 +119,33 @@ pub(super) const fn choice(choice: Choice) -> &'static str {
         Choice::Best => "best",
         Choice::BetterAbsent => "better ones absent",
         Choice::BetterBusy => "better ones busy",
+        Choice::BetterBroken => "better ones keep failing",
+        Choice::BetterTooLarge => "better ones do not fit",
+        Choice::BetterLeaving => "better ones leaving",
+        Choice::BetterNeedsEviction => "better ones need room",
+    }
+}
+
+pub(super) const fn tier(tier: Tier) -> &'static str {
+    match tier {
+        Tier::Cold => "cold",
+        Tier::Hot => "hot",
+        Tier::Pinned => "pinned",
+    }
+}
+
+pub(super) const fn monitor(health: MonitorHealth) -> &'static str {
+    match health {
+        MonitorHealth::Alive => "alive",
+        MonitorHealth::Stale => "stale",
+    }
+}
+
+pub(super) fn breaker(state: BreakerState, now: Time) -> String {
+    match state {
+        BreakerState::Closed => "closed".to_owned(),
+        BreakerState::Open { until } => format!("open for {}", until.since(now)),
+        BreakerState::HalfOpen => "half open".to_owned(),
     }
 }
 
@@ -144,12 +180,29 @@ pub(super) fn waits(reason: WaitReason, names: &Names, now: Time) -> String {
         WaitReason::Loading { instance } => format!("loading {}", names.place(instance)),
         WaitReason::Draining { instance } => format!("draining {}", names.place(instance)),
         WaitReason::NotLoaded => "no instance yet".to_owned(),
+        WaitReason::FreeingMemory { device, missing } => {
+            format!("memory of {} missing={missing}", names.device(device))
+        }
+        WaitReason::LoadSlotBusy { device } => format!("other loads on {}", names.device(device)),
+        WaitReason::InteractiveLoadFirst { device } => format!("interactive loads first on {}", names.device(device)),
+        WaitReason::NoRoom { device, until: Some(at) } => {
+            format!("no room on {} earliest in {}", names.device(device), at.since(now))
+        }
+        WaitReason::NoRoom { device, until: None } => format!("no room on {}", names.device(device)),
+        WaitReason::ForeignMemory { device, used } => format!("other programs on {} use {used}", names.device(device)),
+        WaitReason::BackOff { until } => format!("loading failed again in {}", until.since(now)),
+        WaitReason::MonitorStale { device } => format!("memory of {} unknown", names.device(device)),
+        WaitReason::Pressure { device, level: _ } => format!("memory of {} scarce", names.device(device)),
+        WaitReason::LoadsPaused { device, until } => {
+            format!("no loads on {} for {}", names.device(device), until.since(now))
+        }
+        WaitReason::LoadFirst { device } => format!("interactive loading on {}", names.device(device)),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use windtunnel_core::{DeviceId, InstanceId, Span};
+    use windtunnel_core::{Bytes, DeviceId, InstanceId, Span};
 
     use super::*;
     use crate::journal::WORDS;
@@ -168,6 +221,17 @@ mod tests {
             WaitReason::Loading { instance },
             WaitReason::Draining { instance },
             WaitReason::NotLoaded,
+            WaitReason::FreeingMemory { device, missing: Bytes::from_mib(5) },
+            WaitReason::LoadSlotBusy { device },
+            WaitReason::InteractiveLoadFirst { device },
+            WaitReason::NoRoom { device, until: Some(Time::from_nanos(5)) },
+            WaitReason::NoRoom { device, until: None },
+            WaitReason::ForeignMemory { device, used: Bytes::from_mib(5) },
+            WaitReason::BackOff { until: Time::from_nanos(5) },
+            WaitReason::MonitorStale { device },
+            WaitReason::Pressure { device, level: PressureLevel::Warn },
+            WaitReason::LoadsPaused { device, until: Time::from_nanos(5) },
+            WaitReason::LoadFirst { device },
         ];
         let refusals = [
             Refusal::QueueFull { limit: 1 },
@@ -176,6 +240,8 @@ mod tests {
             Refusal::NoSuchVariant,
             Refusal::TooLarge { limit: 1 },
             Refusal::Malformed,
+            Refusal::Broken { retry_after: Span::ZERO },
+            Refusal::CannotFit { needs: Bytes::ZERO, room: Bytes::ZERO },
         ];
         let texts = reasons.map(|reason| waits(reason, &Names::default(), Time::ZERO)).into_iter();
         for text in texts.chain(refusals.map(|one| refusal(one, Time::ZERO))) {

@@ -261,6 +261,16 @@ impl RunMetrics {
             | Note::TurnEnded { .. }
             | Note::Variant { .. }
             | Note::Draining { .. }
+            | Note::Evict { .. }
+            | Note::LoadPending { .. }
+            | Note::LoadDropped { .. }
+            | Note::Thrash { .. }
+            | Note::Foreign { .. }
+            | Note::ReleaseOverdue { .. }
+            | Note::Monitor { .. }
+            | Note::Pressure { .. }
+            | Note::BackOff { .. }
+            | Note::Breaker { .. }
             | Note::Ignored { .. } => {}
         }
     }
@@ -269,7 +279,8 @@ impl RunMetrics {
 /// Whether an instance stopped for this reason was evicted.
 fn makes_room(cause: StopCause) -> bool {
     match cause {
-        StopCause::Operator | StopCause::Removed => false,
+        StopCause::Evicted | StopCause::Pressure | StopCause::OutOfMemory => true,
+        StopCause::Operator | StopCause::Removed | StopCause::Idle => false,
     }
 }
 

@@ -5,7 +5,7 @@ use windtunnel_core::{Failure, GrantFailure, Outcome, Overdue, Refusal};
 use super::{Histogram, stretch::Absorb};
 
 /// How a job can end, reasons included.
-pub const ENDINGS: usize = 18;
+pub const ENDINGS: usize = 22;
 
 /// Counts and times of a group of jobs. Counts of outcomes and all times are of the jobs that arrived in the stretch,
 /// `done`, `good` and `gone` of those that ended in it.
@@ -77,6 +77,10 @@ pub const REASONS: [Reason; ENDINGS] = [
     Reason { ending: Ending::Failed, name: "rejected_by_runtime" },
     Reason { ending: Ending::Failed, name: "model_removed" },
     Reason { ending: Ending::Cancelled, name: "cancelled" },
+    Reason { ending: Ending::Rejected, name: "model_broken" },
+    Reason { ending: Ending::Rejected, name: "cannot_fit" },
+    Reason { ending: Ending::Failed, name: "model_broke" },
+    Reason { ending: Ending::Failed, name: "does_not_fit" },
 ];
 
 /// The place of `outcome` in [`REASONS`].
@@ -91,6 +95,8 @@ pub fn reason_index(outcome: Outcome) -> usize {
             Refusal::NoSuchVariant => 5,
             Refusal::TooLarge { .. } => 6,
             Refusal::Malformed => 7,
+            Refusal::Broken { .. } => 18,
+            Refusal::CannotFit { .. } => 19,
         },
         Outcome::TimedOut(overdue) => match overdue {
             Overdue::MaxWait => 8,
@@ -104,6 +110,8 @@ pub fn reason_index(outcome: Outcome) -> usize {
             Failure::Step(GrantFailure::Disconnected) => 14,
             Failure::Step(GrantFailure::Rejected) => 15,
             Failure::ModelRemoved => 16,
+            Failure::Broken => 20,
+            Failure::CannotFit { .. } => 21,
         },
         Outcome::Cancelled => 17,
     }
@@ -165,6 +173,10 @@ mod tests {
             (Outcome::Failed(Failure::Step(GrantFailure::Rejected)), "rejected_by_runtime"),
             (Outcome::Failed(Failure::ModelRemoved), "model_removed"),
             (Outcome::Cancelled, "cancelled"),
+            (Outcome::Refused(Refusal::Broken { retry_after: Span::ZERO }), "model_broken"),
+            (Outcome::Refused(Refusal::CannotFit { needs: Bytes::ZERO, room: Bytes::ZERO }), "cannot_fit"),
+            (Outcome::Failed(Failure::Broken), "model_broke"),
+            (Outcome::Failed(Failure::CannotFit { needs: Bytes::ZERO, room: Bytes::ZERO }), "does_not_fit"),
         ] {
             assert_eq!(REASONS[reason_index(outcome)].name, name);
         }

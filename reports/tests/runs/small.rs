@@ -132,10 +132,7 @@ impl Small {
         policy.classes.iter_mut().for_each(|class| class.admission = self.admission);
         let configuration = Configuration {
             policy,
-            devices: ids
-                .clone()
-                .map(|card| Device { name: format!("gpu{card}"), kind: DeviceKind::Discrete, memory: None })
-                .collect(),
+            devices: ids.clone().map(|card| Device::new(format!("gpu{card}"), DeviceKind::Discrete, None)).collect(),
             models: vec![Model {
                 name: "m".to_owned(),
                 aliases: Vec::new(),
@@ -145,6 +142,8 @@ impl Small {
                 placements: ids.clone().map(|card| Placement { device: DeviceId(card), predicted }).collect(),
                 prediction: Prediction::Configured,
                 pinned: false,
+                preload: false,
+                idle_ttl: None,
             }],
             families: Vec::new(),
             labels: self.labels().map(|(name, _)| name.to_owned()).collect(),

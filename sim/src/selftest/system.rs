@@ -91,7 +91,7 @@ impl System {
 
     fn configuration(&self, devices: &[DeviceId], seed: u64) -> Configuration {
         let predicted = ServiceTimes::Batch { alpha: self.alpha, beta: self.beta };
-        let device = |id: &DeviceId| Device { name: format!("gpu{}", id.0), kind: DeviceKind::Discrete, memory: None };
+        let device = |id: &DeviceId| Device::new(format!("gpu{}", id.0), DeviceKind::Discrete, None);
         Configuration {
             policy: self.policy(),
             devices: devices.iter().map(device).collect(),
@@ -104,6 +104,8 @@ impl System {
                 placements: devices.iter().map(|device| Placement { device: *device, predicted }).collect(),
                 prediction: Prediction::Configured,
                 pinned: false,
+                preload: false,
+                idle_ttl: None,
             }],
             families: Vec::new(),
             labels: self.flows.iter().map(|flow| flow.name.clone()).collect(),
