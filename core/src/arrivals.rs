@@ -1,7 +1,7 @@
 //! Jobs come, and clients go.
 
 use crate::{
-    Capacity, Class, Effects, JobId, JobKind, Nonsense, Note, Outcome, Overdue, Refusal, Scheduler, Submission, Time,
+    Class, Effects, JobId, JobKind, Nonsense, Note, Outcome, Overdue, Refusal, Scheduler, Submission, Time,
     effect::{AbortCause, Effect},
     instance::Aborted,
     job::{Ask, Hopeless, Job, Requeued},
@@ -76,26 +76,19 @@ impl Scheduler {
         match submission.kind {
             JobKind::Embedding => {
                 let chunk = self.policy().embedding_chunk;
-                self.smallest_batch(target).map_or(chunk, |most| most.min(chunk)).max(1)
+                self.smallest_batch_of(target).map_or(chunk, |most| most.min(chunk)).max(1)
             }
             JobKind::Chat | JobKind::Completion | JobKind::Rerank | JobKind::Audio => submission.inputs.max(1),
         }
     }
 
-    /// The most inputs that a batch of any variant of a target takes; `None` where none batches.
-    fn smallest_batch(&self, target: u32) -> Option<u32> {
-        let variants = self.targets.get(target as usize).map_or(&[][..], |target| &target.variants);
-        let capacities = variants.iter().filter_map(|&model| self.configuration.model(model));
-        let batches = capacities.filter_map(|model| match model.capacity {
-            Capacity::Batch { max, .. } => Some(max),
-            Capacity::Slots { .. } => None,
-        });
-        batches.min()
+    fn smallest_batch_of(&self, target: u32) -> Option<u32> {
+        self.targets.get(target as usize).and_then(|target| target.smallest_batch)
     }
 
     /// A step that is heavier than a batch would never be granted.
     fn fits(&self, job: &Job) -> Result<(), Refusal> {
-        match self.smallest_batch(job.target) {
+        match self.smallest_batch_of(job.target) {
             Some(limit) if job.weight_of(0) > limit => Err(Refusal::TooLarge { limit }),
             Some(_) | None => Ok(()),
         }
@@ -128,7 +121,7 @@ impl Scheduler {
             self.leave_line(id);
             return self.end(id, Outcome::Refused(refusal), effects);
         }
-        let reason = self.reason(id, line);
+        let reason = self.reason(id, class, line);
         effects.note(Note::Waits { job: id, reason });
     }
 

@@ -71,6 +71,7 @@ impl Scheduler {
         self.check_jobs()?;
         self.check_instances()?;
         self.check_devices()?;
+        self.check_counts()?;
         self.check_work_conservation()
     }
 
@@ -152,6 +153,18 @@ impl Scheduler {
                 let device = DeviceId(number as u32);
                 return Err(Violation::GuardParallel { device, running: guards as u32, limit });
             }
+        }
+        Ok(())
+    }
+
+    /// What is counted so that nobody has to look at each instance or device.
+    fn check_counts(&self) -> Result<(), Violation> {
+        let unengaged = self.devices.iter().filter(|device| !device.is_engaged()).count();
+        agree("devices that are not engaged", self.unengaged, unengaged as u32)?;
+        for (number, model) in self.models.iter().enumerate() {
+            let instances = self.instances.iter().filter(|instance| instance.model.index() == number);
+            let open = instances.filter(|instance| instance.free() > 0).count();
+            agree("open instances of a model", model.open, open as u32)?;
         }
         Ok(())
     }

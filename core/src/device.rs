@@ -50,6 +50,12 @@ impl Default for DeviceState {
 }
 
 impl DeviceState {
+    /// Whether interactive work runs on it, in interactive mode and outside of every turn. Then nothing but the end of that
+    /// work can change its mode, and none of its times is due.
+    pub fn is_engaged(&self) -> bool {
+        self.interactive > 0 && self.mode == Mode::Interactive && self.turn.is_none()
+    }
+
     /// Charges a guard grant that ran from `start` to `now`: the next may start once the guard's `share` of the time is kept.
     pub fn charge_guard(&mut self, start: Time, now: Time, share: Ppm) {
         let owed: Span = now.since(start).divided_up(share);

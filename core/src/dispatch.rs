@@ -9,10 +9,19 @@ use crate::{
     scheduler::Holding,
 };
 
+/// What an instance takes next: the head of a line, and by which right.
+struct Next {
+    class: Class,
+    right: Right,
+    line: LineId,
+}
+
 impl Scheduler {
     /// Starts the head of a line, again and again, on the best instance that may take it.
     pub(crate) fn offer_line(&mut self, line: LineId, class: Class, effects: &mut Effects) {
-        while let Some(head) = self.lines[line.index()].class(class).first() {
+        while self.any_open(&self.lines[line.index()])
+            && let Some(head) = self.lines[line.index()].class(class).first()
+        {
             let Some(weight) = self.jobs.get(head.0).map(|job| job.weight_of(job.next_step().unwrap_or(0))) else {
                 return;
             };
@@ -20,7 +29,7 @@ impl Scheduler {
             if self.hold(best, class) {
                 return;
             }
-            self.grant(best, class, Right::Order, Some(line), effects);
+            self.grant(best, class, Right::Order, line, effects);
         }
     }
 
@@ -76,6 +85,9 @@ impl Scheduler {
 
     /// The first in order of a class among the lines that an instance serves.
     pub(crate) fn head(&self, instance: &Instance, class: Class) -> Option<(LineId, Rank)> {
+        if self.queued[class.index()].jobs == 0 {
+            return None;
+        }
         let mut best = None;
         for &id in &instance.lines {
             let line = &self.lines[id.index()];
@@ -90,34 +102,36 @@ impl Scheduler {
 
     /// Fills the free slots of an instance, higher classes first.
     pub(crate) fn offer_instance(&mut self, id: InstanceId, effects: &mut Effects) {
-        while let Some((class, right)) = self.next_for(id) {
+        while let Some(Next { class, right, line }) = self.next_for(id) {
             if self.hold(id, class) {
                 return;
             }
-            self.grant(id, class, right, None, effects);
+            self.grant(id, class, right, line, effects);
         }
     }
 
-    /// The class whose head an instance takes next, and by which right; `None` if it is full or may take nothing.
-    fn next_for(&mut self, id: InstanceId) -> Option<(Class, Right)> {
+    /// What an instance takes next; `None` if it is full or may take nothing.
+    fn next_for(&self, id: InstanceId) -> Option<Next> {
         let instance = &self.instances[id.index()];
-        if instance.free() == 0 || self.queued.iter().all(|queued| queued.jobs == 0) {
+        if instance.free() == 0 {
             return None;
         }
-        if self.head(instance, Class::Interactive).is_some() {
-            return Some((Class::Interactive, Right::Order));
+        let next = |class, right| move |(line, _): (LineId, Rank)| Next { class, right, line };
+        if let Some(head) = self.head(instance, Class::Interactive) {
+            return Some(next(Class::Interactive, Right::Order)(head));
         }
-        if self.devices[instance.device.index()].mode == Mode::Interactive || self.lower_queued() == 0 {
+        if self.lower_queued() == 0 || self.devices[instance.device.index()].mode == Mode::Interactive {
             return None;
         }
-        let batch = self.has_room(instance, Class::Batch) && self.head(instance, Class::Batch).is_some();
-        if batch && self.has_turn(instance) {
-            return Some((Class::Batch, Right::Turn));
+        let batch = self.head(instance, Class::Batch).filter(|_| self.has_room(instance, Class::Batch));
+        if batch.is_some() && self.has_turn(instance) {
+            return batch.map(next(Class::Batch, Right::Turn));
         }
-        if self.head(instance, Class::Background).is_some() {
-            return self.has_room(instance, Class::Background).then_some((Class::Background, Right::Order));
+        if let Some(head) = self.head(instance, Class::Background) {
+            let room = self.has_room(instance, Class::Background);
+            return room.then(|| next(Class::Background, Right::Order)(head));
         }
-        batch.then_some((Class::Batch, Right::Order))
+        batch.map(next(Class::Batch, Right::Order))
     }
 
     /// Whether an instance holds its under-full batch of this class to fill: until min(oldest arrival + wait, earliest
@@ -153,7 +167,7 @@ impl Scheduler {
 
     /// Settles every device on which a line is served.
     pub(crate) fn settle_servers(&mut self, line: LineId, effects: &mut Effects) {
-        if self.lower_queued() == 0 && self.all_in_use(line) {
+        if self.lower_queued() == 0 && (self.unengaged == 0 || self.all_in_use(line)) {
             return;
         }
         let mut place = 0;

@@ -4,25 +4,27 @@ use alloc::vec::Vec;
 
 use crate::{
     Attempt, Capacity, Choice, Class, Effect, Effects, Failure, Grant, GrantFailure, GrantedStep, InstanceId, JobId,
-    Measured, Nonsense, Note, Outcome, Overdue, Right, Scheduler, Sent, StepRange, Time,
-    instance::{Aborted, Running},
+    Measured, ModelId, Nonsense, Note, Outcome, Overdue, Right, Scheduler, Sent, Span, StepRange, Time,
+    instance::{Aborted, Instance, Running},
     job::Requeued,
     queue::LineId,
 };
 
+/// What became of an attempt to take a head's next step.
+enum Taken {
+    Step(GrantedStep),
+    /// The head can no longer meet its deadline.
+    Hopeless,
+    /// It is too heavy.
+    Nothing,
+}
+
 impl Scheduler {
     /// Starts steps of a class on an instance that has room: one, or a batch in queue order while the weights fit. The first
-    /// comes from `from`, where that is given.
-    pub(crate) fn grant(
-        &mut self,
-        id: InstanceId,
-        class: Class,
-        right: Right,
-        from: Option<LineId>,
-        effects: &mut Effects,
-    ) {
+    /// comes from `line`.
+    pub(crate) fn grant(&mut self, id: InstanceId, class: Class, right: Right, line: LineId, effects: &mut Effects) {
         let mut steps = self.spare_steps.pop().unwrap_or_default();
-        let expected = self.collect(id, class, from, &mut steps, effects);
+        let expected = self.collect(id, class, line, &mut steps, effects);
         let Some(first) = steps.first().copied() else { return self.spare_steps.push(steps) };
         let attempt = self.attempt();
         let weight: u32 = steps.iter().map(|step| step.weight).sum();
@@ -35,6 +37,7 @@ impl Scheduler {
             let (start, beside) = (self.now, running.len() as u32);
             let aborted = Aborted::No;
             running.push(Running { attempt, class, right, start, expected, weight, beside, steps, aborted });
+            self.models[model.index()].open -= u32::from(instance.free() == 0);
         }
         self.count_grant(id, class, right);
         if right == Right::Turn {
@@ -44,108 +47,106 @@ impl Scheduler {
         effects.push(Effect::Grant(Grant { attempt, instance: id, model, device, class, right, weight, steps: range }));
     }
 
-    /// Takes the steps of a grant out of their lines; says when it should end.
+    /// Takes the steps of a grant out of their lines, the first from `line`; says when it should end. A slot takes one step,
+    /// a batch steps as long as their weights fit; the first is taken whatever it weighs.
     fn collect(
         &mut self,
         id: InstanceId,
         class: Class,
-        from: Option<LineId>,
+        line: LineId,
         steps: &mut Vec<GrantedStep>,
         effects: &mut Effects,
     ) -> Time {
-        let mut line = from;
-        let mut room = match self.instances[id.index()].capacity {
-            Capacity::Slots { .. } => None,
-            Capacity::Batch { max, .. } => Some(max),
+        let instance = &self.instances[id.index()];
+        let model = instance.model;
+        let mut room = match instance.capacity {
+            Capacity::Slots { .. } => 1,
+            Capacity::Batch { max, .. } => max,
         };
-        let mut expected = self.now;
-        while let Some(job) = self.next_job_for(id, class, line.take()) {
-            if self.drop_if_hopeless(job, effects) {
-                continue;
+        let mut next = Some(line);
+        while room > 0
+            && let Some(line) = next
+            && let Some(head) = self.lines[line.index()].class(class).first()
+        {
+            let most = if steps.is_empty() { u32::MAX } else { room };
+            match self.take_step(head, line, model, most) {
+                Taken::Step(step) => {
+                    steps.push(step);
+                    room = room.saturating_sub(step.weight);
+                }
+                Taken::Hopeless => {
+                    self.leave_line(head);
+                    self.end(head, Outcome::TimedOut(Overdue::Hopeless), effects);
+                }
+                Taken::Nothing => break,
             }
-            let Some(weight) = self.next_weight(job) else { break };
-            if !steps.is_empty() && room.is_none_or(|room| weight > room) {
-                break;
-            }
-            if room.is_none()
-                && let Some(data) = self.jobs.get(job.0)
-            {
-                expected = self.now.after(self.step_time(&self.instances[id.index()], data, weight));
-            }
-            steps.extend(self.take_step(job, id));
-            room = room.map(|room| room.saturating_sub(weight));
-            if room.is_none_or(|room| room == 0) {
-                break;
-            }
+            next = self.next_line(id, class);
         }
-        match room {
-            None => expected,
-            Some(_) => {
-                let weight = steps.iter().map(|step| u64::from(step.weight)).sum();
-                self.now.after(self.batch_time(&self.instances[id.index()], weight))
-            }
-        }
+        self.now.after(self.duration(&self.instances[id.index()], steps))
     }
 
-    /// Ends a head that has become hopeless at this very moment, before its timer says so: it must not waste a slot.
-    fn drop_if_hopeless(&mut self, id: JobId, effects: &mut Effects) -> bool {
-        let expires = self.jobs.get(id.0).and_then(|job| job.expires);
-        let hopeless = expires.is_some_and(|(due, kind)| kind == Overdue::Hopeless && due <= self.now);
-        if hopeless {
-            self.leave_line(id);
-            self.end(id, Outcome::TimedOut(Overdue::Hopeless), effects);
-        }
-        hopeless
-    }
-
-    /// The head of the line given, or the best head among those that the instance serves.
-    fn next_job_for(&self, id: InstanceId, class: Class, line: Option<LineId>) -> Option<JobId> {
-        match line {
-            Some(line) => self.lines[line.index()].class(class).first(),
-            None => self.head(&self.instances[id.index()], class).map(|(_, rank)| rank.job),
+    /// The line that the next step of a grant comes from. Where there is but one, it is that of the first step.
+    fn next_line(&self, id: InstanceId, class: Class) -> Option<LineId> {
+        let instance = &self.instances[id.index()];
+        match instance.lines[..] {
+            [only] => Some(only),
+            _ => self.head(instance, class).map(|(line, _)| line),
         }
     }
 
-    fn next_weight(&self, id: JobId) -> Option<u32> {
-        let job = self.jobs.get(id.0)?;
-        Some(job.weight_of(job.next_step()?))
+    /// How long a grant of these steps should take.
+    fn duration(&self, instance: &Instance, steps: &[GrantedStep]) -> Span {
+        match (instance.capacity, steps) {
+            (Capacity::Slots { .. }, [step]) => {
+                self.jobs.get(step.job.0).map_or(Span::ZERO, |job| self.step_time(instance, job, step.weight))
+            }
+            (Capacity::Slots { .. } | Capacity::Batch { .. }, _) => {
+                self.batch_time(instance, steps.iter().map(|step| u64::from(step.weight)).sum())
+            }
+        }
     }
 
-    /// Marks the next step of a job as running on an instance; the job leaves its line with its last step.
-    fn take_step(&mut self, id: JobId, instance: InstanceId) -> Option<GrantedStep> {
-        let model = self.instances[instance.index()].model;
-        let job = self.jobs.get_mut(id.0)?;
-        let (step, line, of) = (job.next_step()?, job.line?, job.steps);
+    /// Marks the next step of a line's head as running on an instance of `model`, if it weighs no more than `most`; the job
+    /// leaves its line with its last step. A head that has become hopeless at this very moment, before its timer says so,
+    /// must not waste a slot.
+    fn take_step(&mut self, id: JobId, line: LineId, model: ModelId, most: u32) -> Taken {
+        let Some(job) = self.jobs.get_mut(id.0) else { return Taken::Nothing };
+        if job.is_hopeless_by(self.now) {
+            return Taken::Hopeless;
+        }
+        let Some(step) = job.next_step() else { return Taken::Nothing };
         let weight = job.weight_of(step);
+        if weight > most {
+            return Taken::Nothing;
+        }
         if let Some((due, _)) = job.expires.take() {
             self.expiry.remove(due, id);
         }
         job.started = job.started.or(Some(self.now));
         job.model = job.model.or(Some(model));
-        let class = job.class;
-        let rank = job.rank(id, self.configuration.policy.classes[class.index()].order);
-        let queue = self.lines[line.index()].class_mut(class);
-        if job.waiting_weight() > u64::from(weight) {
-            queue.lighten(rank, u64::from(weight));
-        } else {
-            queue.remove(rank, u64::from(weight));
-            job.line = None;
-            self.queued[class.index()].jobs -= 1;
-            self.queued[class.index()].bytes -= job.body.get();
-        }
         job.take_step();
-        Some(GrantedStep { job: id, step, of, weight })
+        let queue = self.lines[line.index()].class_mut(job.class);
+        if job.next_step().is_some() {
+            queue.lighten_first(u64::from(weight));
+        } else {
+            queue.remove_first(u64::from(weight));
+            job.line = None;
+            let queued = &mut self.queued[job.class.index()];
+            queued.jobs -= 1;
+            queued.bytes -= job.body.get();
+        }
+        Taken::Step(GrantedStep { job: id, step, of: job.steps, weight })
     }
 
     fn count_grant(&mut self, id: InstanceId, class: Class, right: Right) {
-        let instance = &self.instances[id.index()];
-        let device = &mut self.devices[instance.device.index()];
+        let (model, at) = (self.instances[id.index()].model, self.instances[id.index()].device);
         if class == Class::Interactive {
-            device.interactive += 1;
-            self.models[instance.model.index()].last_interactive = Some(self.now);
+            self.change_device(at, |device| device.interactive += 1);
+            self.models[model.index()].last_interactive = Some(self.now);
         }
         match right {
             Right::Guard => {
+                let device = &mut self.devices[at.index()];
                 device.guards += 1;
                 device.guard_limit = self.configuration.policy.guard_parallel;
             }
@@ -158,7 +159,7 @@ impl Scheduler {
         &mut self,
         job: JobId,
         class: Class,
-        model: crate::ModelId,
+        model: ModelId,
         right: Right,
         id: InstanceId,
         effects: &mut Effects,
@@ -211,7 +212,8 @@ impl Scheduler {
         job.progress = self.now;
         job.first_token = job.first_token.or(first_token);
         if job.done == job.steps {
-            return self.end(id, Outcome::Completed, effects);
+            effects.push(Effect::Finish(job.finish(id, Outcome::Completed)));
+            return self.jobs.discard(id.0);
         }
         if job.running == 0 && job.line.is_some() {
             self.arm_expiry(id);
@@ -270,23 +272,31 @@ impl Scheduler {
     }
 
     fn take_grant(&mut self, attempt: Attempt, id: InstanceId) -> Option<Running> {
-        let running = self.instances.get_mut(id.index())?.slot.running_mut()?;
+        let instance = self.instances.get_mut(id.index())?;
+        let was_full = instance.free() == 0;
+        let running = instance.slot.running_mut()?;
         let at = running.iter().position(|grant| grant.attempt == attempt)?;
-        Some(running.swap_remove(at))
+        let grant = running.swap_remove(at);
+        self.models[instance.model.index()].open += u32::from(was_full && instance.free() > 0);
+        Some(grant)
     }
 
     /// Settles the accounts of an ended grant and gives its place to the next.
     fn after_grant(&mut self, id: InstanceId, mut grant: Running, effects: &mut Effects) {
         let (model, at) = (self.instances[id.index()].model, self.instances[id.index()].device);
-        let policy = &self.configuration.policy;
-        let device = &mut self.devices[at.index()];
         if grant.class == Class::Interactive {
-            device.interactive -= 1;
-            device.window = self.now.after(policy.interactive_idle);
+            let window = self.now.after(self.policy().interactive_idle);
+            self.change_device(at, |device| {
+                device.interactive -= 1;
+                device.window = window;
+            });
             self.models[model.index()].last_interactive = Some(self.now);
         }
         match grant.right {
-            Right::Guard => device.charge_guard(grant.start, self.now, policy.background_share),
+            Right::Guard => {
+                let share = self.configuration.policy.background_share;
+                self.devices[at.index()].charge_guard(grant.start, self.now, share);
+            }
             Right::Order | Right::Turn => {}
         }
         grant.steps.clear();

@@ -23,7 +23,7 @@ impl Scheduler {
         while self.guard_open(device)
             && let Some(head) = self.starved_head(device)
         {
-            self.grant(head.instance, head.class, Right::Guard, Some(head.line), effects);
+            self.grant(head.instance, head.class, Right::Guard, head.line, effects);
         }
     }
 

@@ -103,6 +103,11 @@ impl Job {
         self.running += 1;
     }
 
+    /// Whether it can no longer meet its deadline as of now, before its timer says so.
+    pub fn is_hopeless_by(&self, now: Time) -> bool {
+        matches!(self.expires, Some((due, Overdue::Hopeless)) if due <= now)
+    }
+
     pub fn rank(&self, id: JobId, order: Order) -> Rank {
         Rank::of(order, id, self.deadline)
     }

@@ -7,19 +7,21 @@ use crate::{
 };
 
 impl Scheduler {
-    /// Why a job waits in a line.
-    pub(crate) fn reason(&self, id: JobId, line: LineId) -> WaitReason {
+    /// Why a job of this class waits in a line.
+    pub(crate) fn reason(&self, id: JobId, class: Class, line: LineId) -> WaitReason {
         let line = &self.lines[line.index()];
-        let Some(job) = self.jobs.get(id.0) else { return WaitReason::NotLoaded };
-        let queue = line.class(job.class);
+        let queue = line.class(class);
         if queue.first() != Some(id) {
             return WaitReason::Behind { jobs: queue.len().saturating_sub(1) as u32 };
         }
-        self.head_reason(id, job.class, line)
+        self.head_reason(id, class, line)
     }
 
     fn head_reason(&self, id: JobId, class: Class, line: &Line) -> WaitReason {
         let servers = self.servers(line);
+        if !servers.as_slice().is_empty() && !self.any_open(line) {
+            return WaitReason::SlotsBusy;
+        }
         let ready = servers.as_slice().iter().map(|id| &self.instances[id.index()]);
         let Some(roomy) = ready.clone().find(|instance| instance.free() > 0) else {
             return if ready.count() > 0 { WaitReason::SlotsBusy } else { self.absence(line) };

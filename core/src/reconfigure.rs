@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::{Effects, Failure, InstanceId, JobId, Outcome, Reconfiguration, Scheduler, StopCause, device::DeviceState};
+use crate::{Effects, Failure, InstanceId, JobId, Outcome, Reconfiguration, Scheduler, StopCause};
 
 impl Scheduler {
     pub(crate) fn reconfigure(&mut self, change: &Reconfiguration, effects: &mut Effects) {
@@ -12,7 +12,7 @@ impl Scheduler {
             self.leave_line(job);
         }
         self.configuration = change.configuration.clone();
-        self.devices.resize_with(self.configuration.devices.len().max(self.devices.len()), DeviceState::default);
+        self.add_devices();
         self.mark_removed(&change.removed);
         self.rebuild_targets();
         self.refresh_instances();

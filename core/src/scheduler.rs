@@ -9,8 +9,8 @@ use alloc::{string::String, vec::Vec};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Attempt, Capacity, Class, Configuration, Effect, Effects, GrantedStep, IdTable, Input, InstanceId, JobId, Nonsense,
-    Note, Outcome, Policy, Started, Time,
+    Attempt, Capacity, Class, Configuration, DeviceId, Effect, Effects, GrantedStep, IdTable, Input, InstanceId, JobId,
+    Nonsense, Note, Outcome, Policy, Started, Time,
     device::DeviceState,
     expiry::Expiry,
     instance::Instance,
@@ -35,6 +35,8 @@ pub struct Scheduler {
     pub(crate) targets: Vec<Target>,
     pub(crate) instances: Vec<Instance>,
     pub(crate) devices: Vec<DeviceState>,
+    /// Devices that are not engaged, so that nobody has to ask each where all are.
+    pub(crate) unengaged: u32,
     pub(crate) models: Vec<ModelState>,
     pub(crate) factors: Factors,
     pub(crate) expiry: Expiry,
@@ -69,6 +71,8 @@ pub(crate) struct ModelState {
     pub last_interactive: Option<Time>,
     /// It takes no more work.
     pub removed: bool,
+    /// Its ready instances that have a free slot.
+    pub open: u32,
     /// What it is believed to need, by device.
     pub estimates: Vec<crate::Estimate>,
 }
@@ -107,6 +111,7 @@ impl Scheduler {
             targets: Vec::new(),
             instances: Vec::new(),
             devices: Vec::new(),
+            unengaged: 0,
             models: Vec::new(),
             factors: Factors::default(),
             expiry: Expiry::default(),
@@ -203,7 +208,7 @@ impl Scheduler {
     fn start(&mut self, started: &Started, effects: &mut Effects) {
         self.phase = Phase::Begun;
         self.configuration = started.configuration.clone();
-        self.devices.resize_with(self.configuration.devices.len(), DeviceState::default);
+        self.add_devices();
         self.factors = Factors::stored(&started.profiles);
         self.add_models(&started.estimates);
         self.look_for_holds();
@@ -214,6 +219,28 @@ impl Scheduler {
         }
         for target in 0..self.targets.len() as u32 {
             self.connect(target);
+        }
+        for model in 0..self.models.len() as u32 {
+            self.count_open(crate::ModelId(model));
+        }
+    }
+
+    /// Makes room for every configured device that is not known yet.
+    pub(crate) fn add_devices(&mut self) {
+        let known = self.devices.len();
+        self.devices.resize_with(self.configuration.devices.len().max(known), DeviceState::default);
+        self.unengaged += (self.devices.len() - known) as u32;
+    }
+
+    /// Changes what is kept of a device, and the count of those that are not engaged along with it.
+    pub(crate) fn change_device(&mut self, id: DeviceId, change: impl FnOnce(&mut DeviceState)) {
+        let device = &mut self.devices[id.index()];
+        let before = device.is_engaged();
+        change(device);
+        match (before, device.is_engaged()) {
+            (true, false) => self.unengaged += 1,
+            (false, true) => self.unengaged -= 1,
+            (false, false) | (true, true) => {}
         }
     }
 

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Class, Configuration, InstanceId, ModelId, Needs, Refusal, Scheduler, Wanted,
+    Capacity, Class, Configuration, InstanceId, ModelId, Needs, Refusal, Scheduler, Wanted,
     job::Ask,
     queue::{Line, LineId, Scope},
 };
@@ -22,6 +22,8 @@ pub(crate) struct Target {
     pub chosen: [Option<ModelId>; 3],
     /// Jobs routed in turn so far.
     pub routed: u64,
+    /// The most inputs that a batch of any variant takes; `None` where none batches.
+    pub smallest_batch: Option<u32>,
     /// Smoothed output tokens of finished steps by class, in 1/1024 tokens.
     pub outputs: [Option<u64>; 3],
 }
@@ -55,10 +57,20 @@ impl Scheduler {
     pub(crate) fn add_target(&mut self, variants: Vec<ModelId>) -> u32 {
         let number = self.targets.len() as u32;
         let shared = self.add_line(number, Scope::Shared);
-        let (servers, chosen) = (Vec::new(), [None; 3]);
-        self.targets.push(Target { variants, shared, servers, chosen, routed: 0, outputs: [None; 3] });
+        let smallest_batch = self.smallest_batch(&variants);
+        let (servers, chosen, outputs) = (Vec::new(), [None; 3], [None; 3]);
+        self.targets.push(Target { variants, shared, servers, chosen, routed: 0, smallest_batch, outputs });
         self.connect(number);
         number
+    }
+
+    fn smallest_batch(&self, variants: &[ModelId]) -> Option<u32> {
+        let models = variants.iter().filter_map(|&model| self.configuration.model(model));
+        let batches = models.filter_map(|model| match model.capacity {
+            Capacity::Batch { max, .. } => Some(max),
+            Capacity::Slots { .. } => None,
+        });
+        batches.min()
     }
 
     pub(crate) fn add_line(&mut self, target: u32, scope: Scope) -> LineId {
@@ -98,6 +110,24 @@ impl Scheduler {
             if self.targets[number].variants.contains(&model) {
                 self.connect(number as u32);
             }
+        }
+        self.count_open(model);
+    }
+
+    /// Counts a model's ready instances that have a free slot.
+    pub(crate) fn count_open(&mut self, model: ModelId) {
+        let open = self.instances_of(model).filter(|id| self.instances[id.index()].free() > 0).count();
+        self.models[model.index()].open = open as u32;
+    }
+
+    /// Whether any instance that takes jobs from a line has a free slot.
+    pub(crate) fn any_open(&self, line: &Line) -> bool {
+        match line.scope {
+            Scope::Shared => {
+                let variants = &self.targets[line.target as usize].variants;
+                variants.iter().any(|model| self.models[model.index()].open > 0)
+            }
+            Scope::Instance(one) => self.instances[one.index()].free() > 0,
         }
     }
 

@@ -29,8 +29,11 @@ impl Scheduler {
         let mut wake = self.expiry.first();
         let lower = self.lower_queued() > 0;
         let plain = !lower && self.holding == Holding::No;
+        if plain && self.unengaged == 0 {
+            return wake;
+        }
         for (number, device) in self.devices.iter().enumerate() {
-            if plain && device.interactive > 0 && device.turn.is_none() {
+            if plain && device.is_engaged() {
                 continue;
             }
             let id = DeviceId(number as u32);

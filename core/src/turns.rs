@@ -30,7 +30,7 @@ impl Scheduler {
         let (model, id) = (self.instances[instance.index()].model, self.instances[instance.index()].device);
         if self.devices[id.index()].turn.is_none() {
             let until = self.now.after(self.policy().batch_turn.max(crate::Span::from_nanos(1)));
-            self.devices[id.index()].turn = Some(Turn { model, until });
+            self.change_device(id, |device| device.turn = Some(Turn { model, until }));
             effects.note(Note::TurnBegan { device: id, model, until });
         }
     }
@@ -56,7 +56,8 @@ impl Scheduler {
     }
 
     fn end_turn(&mut self, id: DeviceId, effects: &mut Effects) {
-        if let Some(turn) = self.devices[id.index()].turn.take() {
+        if let Some(turn) = self.devices[id.index()].turn {
+            self.change_device(id, |device| device.turn = None);
             self.devices[id.index()].turn_next = self.now.after(self.policy().batch_max_starvation);
             effects.note(Note::TurnEnded { device: id, model: turn.model });
         }

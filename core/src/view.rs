@@ -118,7 +118,7 @@ impl Scheduler {
             weight: queue.weight(),
             head,
             without_progress: self.now.since(progress),
-            reason: self.reason(head, id),
+            reason: self.reason(head, class, id),
         })
     }
 }

@@ -109,14 +109,25 @@ impl Edf {
         let Some(leaf) = self.leaves.get_mut(at) else { return false };
         let Ok(place) = leaf.entries.binary_search_by(|entry| entry.0.cmp(&rank)) else { return false };
         let Some((_, weight)) = leaf.entries.remove(place) else { return false };
-        let emptied = leaf.entries.is_empty();
+        self.removed(at, weight);
+        true
+    }
+
+    pub fn remove_first(&mut self) {
+        let at = self.first;
+        if let Some((_, weight)) = self.leaves.get_mut(at).and_then(|leaf| leaf.entries.pop_front()) {
+            self.removed(at, weight);
+        }
+    }
+
+    /// An entry of that weight is gone from a leaf.
+    fn removed(&mut self, at: usize, weight: u64) {
         self.len -= 1;
         self.weight -= weight;
         self.subtract(at, weight);
-        if emptied {
+        if self.leaves[at].entries.is_empty() {
             self.drop_leaf(at);
         }
-        true
     }
 
     fn drop_leaf(&mut self, at: usize) {
@@ -130,11 +141,9 @@ impl Edf {
         }
     }
 
-    pub fn lighten(&mut self, rank: Rank, by: u64) {
-        let at = self.leaf_for(rank);
-        let Some(leaf) = self.leaves.get_mut(at) else { return };
-        let Ok(place) = leaf.entries.binary_search_by(|entry| entry.0.cmp(&rank)) else { return };
-        let entry = &mut leaf.entries[place];
+    pub fn lighten_first(&mut self, by: u64) {
+        let at = self.first;
+        let Some(entry) = self.leaves.get_mut(at).and_then(|leaf| leaf.entries.front_mut()) else { return };
         let by = by.min(entry.1);
         entry.1 -= by;
         self.weight -= by;
@@ -226,19 +235,18 @@ mod tests {
                 edf.insert(new, weight);
                 model.insert(new, weight);
             } else if next(&mut random).is_multiple_of(2) {
-                if let Some((first, weight)) = model.pop_first() {
-                    assert!(edf.remove(first, weight));
-                }
+                edf.remove_first();
+                model.pop_first();
             } else if let Some((&some, _)) = model.range(new..).next() {
                 model.remove(&some);
                 assert!(edf.remove(some, 0));
                 assert!(!edf.remove(some, 0));
             }
-            if let Some((&some, weight)) = model.range_mut(new..).next()
-                && *weight > 1
+            if let Some(mut first) = model.first_entry()
+                && *first.get() > 1
             {
-                *weight -= 1;
-                edf.lighten(some, 1);
+                *first.get_mut() -= 1;
+                edf.lighten_first(1);
             }
             agrees(&edf, &model, rank(next(&mut random) % 6_000, u64::MAX));
         }
@@ -254,7 +262,7 @@ mod tests {
         assert_eq!(edf.leaves.len(), 1_000_usize.div_ceil(LEAF));
         let order: Vec<_> = core::iter::from_fn(|| {
             let first = edf.first()?;
-            edf.remove(first, 1);
+            edf.remove_first();
             Some(first.job.0)
         })
         .collect();

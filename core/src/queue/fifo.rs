@@ -46,9 +46,10 @@ impl Fifo {
 
     pub fn remove(&mut self, job: JobId, weight: u64) -> bool {
         if self.jobs.front() == Some(&job) {
-            self.jobs.pop_front();
-            self.trim();
-        } else if self.jobs.binary_search(&job).is_err() || !self.gone.insert(job) {
+            self.remove_first(weight);
+            return true;
+        }
+        if self.jobs.binary_search(&job).is_err() || !self.gone.insert(job) {
             return false;
         } else if self.gone.len() > 16 + self.jobs.len() / 2 {
             let gone = core::mem::take(&mut self.gone);
@@ -56,6 +57,12 @@ impl Fifo {
         }
         self.weight = self.weight.saturating_sub(weight);
         true
+    }
+
+    pub fn remove_first(&mut self, weight: u64) {
+        self.jobs.pop_front();
+        self.trim();
+        self.weight = self.weight.saturating_sub(weight);
     }
 
     fn trim(&mut self) {

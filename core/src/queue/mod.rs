@@ -80,11 +80,19 @@ impl ClassQueue {
         }
     }
 
-    /// Some inputs of a job here are granted while others stay.
-    pub fn lighten(&mut self, rank: Rank, by: u64) {
+    /// Takes the first job out, which has `weight` inputs left here.
+    pub fn remove_first(&mut self, weight: u64) {
+        match self {
+            ClassQueue::Fifo(fifo) => fifo.remove_first(weight),
+            ClassQueue::Edf(edf) => edf.remove_first(),
+        }
+    }
+
+    /// Some inputs of the first job are granted while others stay.
+    pub fn lighten_first(&mut self, by: u64) {
         match self {
             ClassQueue::Fifo(fifo) => fifo.lighten(by),
-            ClassQueue::Edf(edf) => edf.lighten(rank, by),
+            ClassQueue::Edf(edf) => edf.lighten_first(by),
         }
     }
 
