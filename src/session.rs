@@ -51,18 +51,9 @@ impl Session {
         }
     }
 
-    /// The scenario with the command line's overrides; says which keys of it have no effect.
+    /// The scenario with the command line's overrides.
     pub fn scenario(&self, path: Option<&Path>) -> Result<Scenario, Failure> {
-        let scenario = self.file(path)?.resolve(&self.overrides)?;
-        self.warn_without_effect(&scenario);
-        Ok(scenario)
-    }
-
-    /// Says which keys of a scenario this version does not simulate.
-    pub fn warn_without_effect(&self, scenario: &Scenario) {
-        if !scenario.without_effect.is_empty() {
-            self.remark(&format!("not simulated by this version: {}", scenario.without_effect.join(", ")));
-        }
+        Ok(self.file(path)?.resolve(&self.overrides)?)
     }
 
     /// An error if another format is asked for of a command that has only one.

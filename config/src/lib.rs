@@ -10,6 +10,7 @@
 mod capacity;
 mod decode;
 mod error;
+mod fault;
 mod form;
 mod scenario;
 mod sections;
@@ -17,6 +18,7 @@ mod source;
 
 pub use decode::parse_span;
 pub use error::{ConfigError, Problem};
+pub use fault::{Fault, FaultKind, MonitorTrouble, Occurrence};
 pub use form::{did_you_mean, schema_config, schema_scenario};
 pub use scenario::*;
 pub use sections::{PolicyKey, policy_keys};

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use windtunnel_core::{Capability, Class, Configuration, DeviceId, JobKind, Needs, Quality, Span, Wanted};
+use windtunnel_core::{Bytes, Capability, Class, Configuration, DeviceId, JobKind, Needs, Quality, Span, Wanted};
+
+use crate::fault::Fault;
 
 /// A whole scenario.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,8 +30,10 @@ pub struct Scenario {
     pub target: Option<Target>,
     /// What a test checks.
     pub expectations: Vec<Expectation>,
-    /// Keys of the file that describe what this version does not simulate, as dotted names.
-    pub without_effect: Vec<String>,
+    /// The memory of an instance of each model; models beyond its end have none that is known.
+    pub footprints: Vec<Footprint>,
+    /// What goes wrong, in the order of the file.
+    pub faults: Vec<Fault>,
 }
 
 /// `[run]`.
@@ -68,6 +72,63 @@ pub struct Card {
     pub sharing: f64,
     /// Service times are divided by this; above 0.
     pub speed: f64,
+    /// How processes come and go on it.
+    pub upkeep: Upkeep,
+}
+
+/// How processes come and go on a card, and how often its memory is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Upkeep {
+    /// Time of every load before the first byte of a model is in memory.
+    pub fixed: Span,
+    /// Bytes a second that all loads under way share; `None`: no limit.
+    pub bandwidth: Option<Bytes>,
+    /// From asking a process to stop until it has ended.
+    pub stop: Span,
+    /// From the end of a process until its memory is free.
+    pub release: Span,
+    /// Between two readings of the memory, above zero.
+    pub poll: Span,
+}
+
+/// The memory of an instance of a model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Footprint {
+    /// What it truly takes; `None`: nobody counts it.
+    pub truth: Option<Bytes>,
+    /// What the estimator says, where it is wrong.
+    pub estimate: Option<Bytes>,
+    /// Whether a stored measurement of it exists.
+    pub measured: bool,
+}
+
+impl Default for Upkeep {
+    fn default() -> Upkeep {
+        Upkeep {
+            fixed: Span::ZERO,
+            bandwidth: None,
+            stop: Span::ZERO,
+            release: Span::ZERO,
+            poll: Span::from_millis(500),
+        }
+    }
+}
+
+impl Default for Card {
+    fn default() -> Card {
+        Card { sharing: 1.0, speed: 1.0, upkeep: Upkeep::default() }
+    }
+}
+
+impl Upkeep {
+    /// How long a load of `footprint` takes that has the card's bandwidth for itself, to the nearest nanosecond.
+    pub fn load_time(&self, footprint: Bytes) -> Span {
+        let filling = self.bandwidth.map_or(0, |bandwidth| {
+            let bandwidth = u128::from(bandwidth.get().max(1));
+            (u128::from(footprint.get()) * 1_000_000_000 + bandwidth / 2) / bandwidth
+        });
+        self.fixed.plus(Span::from_nanos(u64::try_from(filling).unwrap_or(u64::MAX)))
+    }
 }
 
 /// True service times.

@@ -4,7 +4,9 @@ use std::path::Path;
 
 use windtunnel_config::*;
 use windtunnel_core::{Admission, Bytes, Capability, Capacity, Class, ClassPolicy, DeviceId, DeviceKind, FamilyId};
-use windtunnel_core::{ModelId, Needs, Order, Placement, Policy, Ppm, Quality, Routing, ServiceTimes, Span, Wanted};
+use windtunnel_core::{
+    ModelId, Needs, Order, Placement, Policy, Ppm, Quality, Replicas, Routing, ServiceTimes, Span, Wanted,
+};
 
 fn file(name: &str) -> ScenarioFile {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files").join(name);
@@ -39,8 +41,17 @@ fn groups_become_numbered_cards() {
     assert_eq!(names, ["big0", "big1", "small0"]);
     assert_eq!(scenario.configuration.devices[1].memory, Some(Bytes::from_mib(24 << 10)));
     assert_eq!(scenario.configuration.devices[2].kind, DeviceKind::Unified);
-    assert_eq!(scenario.cards[1], Card { sharing: 0.5, speed: 1.25 });
-    assert_eq!(scenario.cards[2], Card { sharing: 1.0, speed: 1.0 });
+    let upkeep = Upkeep {
+        fixed: ms(500),
+        bandwidth: Some(Bytes::from_mib(3 << 10)),
+        stop: ms(200),
+        release: ms(100),
+        poll: ms(500),
+    };
+    assert_eq!(scenario.cards[1], Card { sharing: 0.5, speed: 1.25, upkeep });
+    assert_eq!(scenario.cards[2], Card::default());
+    // 0.5 GiB at 3 GiB/s, to the nearest nanosecond.
+    assert_eq!(upkeep.load_time(Bytes::from_mib(512)), Span::from_nanos(500_000_000 + 166_666_667));
 }
 
 #[test]
@@ -106,7 +117,8 @@ fn an_empty_policy_is_the_default_one() {
     assert_eq!(scenario.title, "s");
     assert_eq!((scenario.run.horizon, scenario.run.replications, scenario.run.warmup), (None, 10, Warmup::Auto));
     assert_eq!(scenario.configuration.models[0].capacity, Capacity::Batch { max: 1, wait: Span::ZERO });
-    assert!(scenario.without_effect.is_empty());
+    assert!(scenario.faults.is_empty());
+    assert_eq!(scenario.footprints, [Footprint::default()]);
 }
 
 #[test]
@@ -181,12 +193,21 @@ fn sweeps_targets_and_expectations_are_in_the_units_of_reports() {
 }
 
 #[test]
-fn keys_that_change_nothing_are_named() {
-    let without_effect = everything().without_effect;
-    for key in ["devices.big.load", "models.embedder.measured"] {
-        assert!(without_effect.iter().any(|one| one == key), "{key} is not in {without_effect:?}");
-    }
-    assert!(!without_effect.iter().any(|one| one.contains("routing") || one.contains("speed")));
+fn a_model_with_a_footprint_is_loaded_when_it_is_wanted() {
+    let scenario = everything();
+    let footprint =
+        Footprint { truth: Some(Bytes::from_mib(512)), estimate: Some(Bytes::from_mib(600)), measured: true };
+    assert_eq!(scenario.footprints, [footprint, Footprint::default(), Footprint::default()]);
+    let with = |set: &[&str]| {
+        let sets: Vec<Override> = set.iter().map(|one| Override::parse(one).unwrap()).collect();
+        let scenario = file("everything.toml").resolve(&sets).unwrap_or_else(|error| panic!("{error}"));
+        (scenario.residents[1].len(), scenario.configuration.models[1].replicas)
+    };
+    assert_eq!(with(&[]), (3, Replicas::All));
+    assert_eq!(with(&["models.large.footprint=1GiB"]), (0, Replicas::Count(1)));
+    assert_eq!(with(&["models.large.footprint=1GiB", "models.large.replicas=all"]), (0, Replicas::All));
+    assert_eq!(with(&["models.large.footprint=1GiB", "models.large.resident=true"]), (3, Replicas::All));
+    assert_eq!(with(&["models.large.resident=false"]), (0, Replicas::Count(1)));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use windtunnel_config::{Arrivals, Distribution, Override, Scenario, ScenarioFile, Service};
+use windtunnel_config::{Arrivals, Distribution, Occurrence, Override, Scenario, ScenarioFile, Service};
 use windtunnel_core::{Capacity, Class, Order, Ppm, Span};
 
 const TEXT: &str = r#"
@@ -66,6 +66,15 @@ fn tables_are_set_as_a_whole_or_made_on_the_way() {
     assert_eq!(scenario.workloads[0].arrivals, Arrivals::Constant { rate: 3.0 });
     let Some(Service::Batch { alpha, beta, .. }) = scenario.services[0][0] else { panic!() };
     assert_eq!((alpha, beta), (Span::ZERO, Span::from_millis(7)));
+}
+
+#[test]
+fn faults_are_addressed_by_name_or_by_kind() {
+    let faults = "faults=[{kind='crash', at='1s'}, {kind='crash', name='often', rate=1}]";
+    let scenario = with(&[faults, "faults.crash.at=['2s', '3s']", "faults.often.rate=60"]);
+    let moments = vec![Span::from_secs(2), Span::from_secs(3)];
+    assert_eq!(scenario.faults[0].when, Occurrence::At(moments));
+    assert_eq!(scenario.faults[1].when, Occurrence::Rate(60.0));
 }
 
 #[test]

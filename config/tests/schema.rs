@@ -54,15 +54,7 @@ fn wrong_values_do_not_fit_either() {
 #[test]
 fn the_reference_of_the_policy_lists_every_key() {
     let lines = policy_keys().into_iter().map(|key| {
-        let acts = if key.acts { "" } else { " (without effect in this version)" };
-        format!(
-            "[{}] {} = {}: {}; {}{acts}\n",
-            key.section,
-            key.name,
-            key.default.unwrap_or("-"),
-            key.takes,
-            key.meaning
-        )
+        format!("[{}] {} = {}: {}; {}\n", key.section, key.name, key.default.unwrap_or("-"), key.takes, key.meaning)
     });
     insta::assert_snapshot!(lines.collect::<String>());
 }

@@ -46,14 +46,15 @@ pub fn scenario(cards: u32) -> Scenario {
             labels: Vec::new(),
             seed: 1,
         },
-        cards: devices.iter().map(|_| Card { sharing: 1.0, speed: 1.0 }).collect(),
+        cards: devices.iter().map(|_| Card::default()).collect(),
         services: vec![devices.iter().map(|_| Some(service.clone())).collect()],
         residents: vec![devices],
         workloads: Vec::new(),
         sweeps: Vec::new(),
         target: None,
         expectations: Vec::new(),
-        without_effect: Vec::new(),
+        footprints: Vec::new(),
+        faults: Vec::new(),
     }
 }
 

@@ -28,9 +28,8 @@ fn policy_reference() -> String {
     let mut text = String::from("| section | key | value | default | meaning |\n|---|---|---|---|---|\n");
     for key in policy_keys() {
         let default = key.default.map_or_else(String::new, |default| format!("`{default}`"));
-        let acts = if key.acts { "" } else { " (not simulated yet)" };
         let (section, name, takes, meaning) = (key.section, key.name, key.takes, key.meaning);
-        text.push_str(&format!("| `{section}` | `{name}` | {takes} | {default} | {meaning}{acts} |\n"));
+        text.push_str(&format!("| `{section}` | `{name}` | {takes} | {default} | {meaning} |\n"));
     }
     text
 }

@@ -23,7 +23,7 @@ pub fn run(args: &SweepArgs, session: &Session) -> Result<(), Failure> {
         return Err(Failure::BadInput(message));
     }
     let file = session.file(args.scenario.as_deref())?;
-    session.warn_without_effect(&file.resolve(&session.overrides)?);
+    file.resolve(&session.overrides)?;
     let options =
         SweepOptions { overrides: session.overrides.clone(), devices: args.devices.clone(), rates: args.rates.clone() };
     let progress = session.progress("sweeping");

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use windtunnel_core::{Bytes, Ppm, Span};
 
-use super::Context;
+use super::{Context, units};
 use crate::form::{Form, Scalar, Shape, scalar};
 use crate::source::{Node, Place, Table};
 
@@ -46,6 +46,11 @@ impl<'a> Section<'a> {
         self.node(key).is_some()
     }
 
+    /// Whether its form has such a key.
+    pub fn takes(&self, key: &str) -> bool {
+        self.form.key(key).is_some()
+    }
+
     /// Those of `keys` that are given.
     pub fn given<'k>(&self, keys: &[&'k str]) -> Vec<&'k str> {
         keys.iter().copied().filter(|key| self.has(key)).collect()
@@ -68,12 +73,34 @@ impl<'a> Section<'a> {
         scalar::span(self.node(key)?).ok()
     }
 
+    /// One length of time, or a list of them.
+    pub fn span_or_spans(&self, key: &str) -> Option<Vec<Span>> {
+        match self.node(key)?.as_list() {
+            Some(_) => self.spans(key),
+            None => Some(vec![self.span(key)?]),
+        }
+    }
+
+    /// A list of moments, each with a value that `read` makes of its node.
+    pub fn couples<T>(&self, key: &str, read: impl Fn(&Node) -> Option<T>) -> Option<Vec<(Span, T)>> {
+        let couple = |node: &Node| match node.as_list()? {
+            [at, value] => Some((scalar::span(at).ok()?, read(value)?)),
+            _ => None,
+        };
+        self.node(key)?.as_list()?.iter().map(couple).collect()
+    }
+
     pub fn spans(&self, key: &str) -> Option<Vec<Span>> {
         self.node(key)?.as_list()?.iter().map(|node| scalar::span(node).ok()).collect()
     }
 
     pub fn size(&self, key: &str) -> Option<Bytes> {
         scalar::size(self.node(key)?).ok()
+    }
+
+    /// Bytes per second.
+    pub fn bandwidth(&self, key: &str) -> Option<Bytes> {
+        units::bandwidth(self.text(key)?).ok()
     }
 
     pub fn ratio(&self, key: &str) -> Option<Ppm> {
@@ -147,6 +174,18 @@ impl<'a> Section<'a> {
         let Shape::Tagged(tagged) = shape else { return None };
         let tag = node.as_table()?.get(tagged.tag)?.as_text()?;
         Some((tag, self.inner(node, tagged.variant(tag)?, key)?))
+    }
+
+    /// The tables of an array whose elements have variants, and which each is.
+    pub fn tagged_list(&self, key: &str) -> Vec<(&'a str, Section<'a>)> {
+        let Some((node, Shape::Any(Shape::Tagged(tagged)))) = self.read(key) else { return Vec::new() };
+        let variant = |(at, node): (usize, &'a Node)| {
+            let table = node.as_table()?;
+            let tag = table.get(tagged.tag)?.as_text()?;
+            let step = format!("{key}.{}", table.name().map_or_else(|| format!("[{at}]"), str::to_owned));
+            Some((tag, self.inner(node, tagged.variant(tag)?, &step.replace(".[", "["))?))
+        };
+        node.as_list().unwrap_or_default().iter().enumerate().filter_map(variant).collect()
     }
 
     /// The tables of an array.

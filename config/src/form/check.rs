@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Effect, Form, Key, Need, Rule, Scalar, Shape, Tagged, did_you_mean, listed};
+use super::{Form, Key, Need, Rule, Scalar, Shape, Tagged, did_you_mean, listed};
 use crate::error::Complaint;
 use crate::source::{Entry, Node, Place, Table, Value};
 
@@ -11,8 +11,6 @@ use crate::source::{Entry, Node, Place, Table, Value};
 pub(crate) struct Findings {
     /// What is wrong.
     pub complaints: Vec<Complaint>,
-    /// Dotted names of the keys given that change nothing.
-    pub without_effect: Vec<String>,
 }
 
 /// The way from the document to a value, for messages.
@@ -79,9 +77,6 @@ impl Findings {
     }
 
     fn entry(&mut self, entry: &Entry, key: &'static Key, trail: &Trail<'_>) {
-        if key.effect == Effect::Idle {
-            self.without_effect.push(trail.to_string());
-        }
         match key.shape {
             Shape::Later(what) => {
                 self.say(entry.place, format!("`{trail}`: this version does not have {what} yet"), Vec::new());
@@ -100,12 +95,17 @@ impl Findings {
             (Shape::List(_), Value::List(list)) if list.is_empty() => {
                 self.say(node.place, format!("`{trail}` must not be empty"), Vec::new());
             }
-            (Shape::Pair(_), Value::List(list)) if list.len() != 2 => {
+            (Shape::Pair(_) | Shape::Couple(..), Value::List(list)) if list.len() != 2 => {
                 self.say(node.place, format!("`{trail}` must be two values, found {}", list.len()), Vec::new());
             }
             (Shape::List(inner) | Shape::Any(inner) | Shape::Pair(inner), Value::List(list)) => {
                 for (at, one) in list.iter().enumerate() {
                     self.node(one, inner, &trail.to(&format!("[{at}]")));
+                }
+            }
+            (Shape::Couple(first, second), Value::List(list)) => {
+                for ((at, one), shape) in list.iter().enumerate().zip([first, second]) {
+                    self.node(one, shape, &trail.to(&format!("[{at}]")));
                 }
             }
             (Shape::Table(form), Value::Table(table)) => self.table(table, node.place, form, trail),
@@ -116,6 +116,7 @@ impl Findings {
                 Shape::List(_)
                 | Shape::Any(_)
                 | Shape::Pair(_)
+                | Shape::Couple(..)
                 | Shape::Table(_)
                 | Shape::Tables(_)
                 | Shape::Named(_)
@@ -204,7 +205,7 @@ impl Shape {
         match (self, &node.value) {
             (Shape::Scalar(scalar), _) => scalar.takes_type_of(node),
             (Shape::Either(shapes), _) => shapes.iter().any(|shape| shape.takes_type_of(node)),
-            (Shape::List(_) | Shape::Any(_) | Shape::Pair(_) | Shape::Tables(_), value) => {
+            (Shape::List(_) | Shape::Any(_) | Shape::Pair(_) | Shape::Couple(..) | Shape::Tables(_), value) => {
                 matches!(value, Value::List(_))
             }
             (Shape::Table(_) | Shape::Named(_) | Shape::Tagged(_), value) => matches!(value, Value::Table(_)),
@@ -218,6 +219,7 @@ impl Shape {
             Shape::Scalar(scalar) => scalar.words(),
             Shape::List(inner) | Shape::Any(inner) => format!("a list, each {}", inner.words()),
             Shape::Pair(inner) => format!("a list of two, each {}", inner.words()),
+            Shape::Couple(first, second) => format!("a list of two, {} and {}", first.words(), second.words()),
             Shape::Table(form) => {
                 let keys = listed(form.open_keys().map(|key| key.name));
                 format!("a table with {}{keys}", if form.rule == Rule::ExactlyOne { "one of " } else { "" })

@@ -43,7 +43,6 @@ pub(crate) struct Key {
     /// What holds when it is left out, as TOML.
     pub default: Option<&'static str>,
     pub need: Need,
-    pub effect: Effect,
     pub role: Role,
 }
 
@@ -52,15 +51,6 @@ pub(crate) struct Key {
 pub(crate) enum Need {
     Optional,
     Required,
-}
-
-/// Whether a key changes anything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Effect {
-    /// It does.
-    Acts,
-    /// It describes what this version does not simulate.
-    Idle,
 }
 
 /// Whether a key is a number or choice of the scheduling policy.
@@ -81,6 +71,8 @@ pub(crate) enum Shape {
     Any(&'static Shape),
     /// Two values of a shape.
     Pair(&'static Shape),
+    /// Two values, each of its own shape.
+    Couple(&'static Shape, &'static Shape),
     /// A table.
     Table(&'static Form),
     /// An array of tables.
@@ -125,7 +117,7 @@ impl Form {
 
 impl Key {
     pub const fn new(name: &'static str, shape: Shape, doc: &'static str) -> Key {
-        Key { name, shape, doc, default: None, need: Need::Optional, effect: Effect::Acts, role: Role::World }
+        Key { name, shape, doc, default: None, need: Need::Optional, role: Role::World }
     }
 
     pub const fn scalar(name: &'static str, scalar: Scalar, doc: &'static str) -> Key {
@@ -139,11 +131,6 @@ impl Key {
 
     pub const fn or(mut self, default: &'static str) -> Key {
         self.default = Some(default);
-        self
-    }
-
-    pub const fn idle(mut self) -> Key {
-        self.effect = Effect::Idle;
         self
     }
 
@@ -180,6 +167,7 @@ impl Shape {
             | Shape::List(_)
             | Shape::Any(_)
             | Shape::Pair(_)
+            | Shape::Couple(..)
             | Shape::Tables(_)
             | Shape::Named(_)
             | Shape::Tagged(_)

@@ -91,6 +91,10 @@ impl Definitions {
             Shape::List(inner) => json!({ "type": "array", "items": self.shape(inner), "minItems": 1 }),
             Shape::Any(inner) => json!({ "type": "array", "items": self.shape(inner) }),
             Shape::Pair(inner) => json!({ "type": "array", "items": self.shape(inner), "minItems": 2, "maxItems": 2 }),
+            Shape::Couple(first, second) => {
+                let items = [self.shape(first), self.shape(second)];
+                json!({ "type": "array", "prefixItems": items, "minItems": 2, "maxItems": 2 })
+            }
             Shape::Table(form) => self.reference(form),
             Shape::Tables(form) => json!({ "type": "array", "items": self.reference(form) }),
             Shape::Named(form) => json!({ "type": "object", "additionalProperties": self.reference(form) }),

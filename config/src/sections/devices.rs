@@ -4,7 +4,7 @@ use windtunnel_core::{Bytes, Device, DeviceId, DeviceKind, Ppm};
 
 use crate::decode::Section;
 use crate::form::{Form, Interval, Key, Scalar, Shape, did_you_mean, listed};
-use crate::scenario::Card;
+use crate::scenario::{Card, Upkeep};
 
 pub(crate) static DEVICE: Form = Form::new(
     "device",
@@ -26,10 +26,10 @@ pub(crate) static DEVICE: Form = Form::new(
         )
         .or("1.0"),
         Key::scalar("speed", Scalar::Factor, "service times are divided by this").or("1.0"),
-        Key::new("load", Shape::Table(&LOAD), "how long a load takes").idle(),
-        Key::scalar("stop", Scalar::Span, "time from asking a process to stop until it has ended").idle(),
-        Key::scalar("release", Scalar::Span, "time from the end of a process until its memory is free").idle(),
-        Key::scalar("poll", Scalar::SpanAboveZero, "time between two readings of the memory").idle(),
+        Key::new("load", Shape::Table(&LOAD), "how long a load takes"),
+        Key::scalar("stop", Scalar::Span, "time from asking a process to stop until it has ended").or("\"0s\""),
+        Key::scalar("release", Scalar::Span, "time from the end of a process until its memory is free").or("\"0s\""),
+        Key::scalar("poll", Scalar::SpanAboveZero, "time between two readings of the memory").or("\"500ms\""),
         Key::scalar("limit", Scalar::Size, "memory that may be used at most; default: all").policy(),
         Key::scalar("headroom", Scalar::Size, "memory left free; default: 512MiB, 1GiB on unified memory").policy(),
         Key::scalar("parallel_loads", Scalar::Count(1, 64), "loads at a time; default: 2, 1 on unified memory")
@@ -86,6 +86,22 @@ pub(crate) fn read(root: &Section<'_>) -> Devices {
     devices
 }
 
+fn upkeep(section: &Section<'_>) -> Upkeep {
+    let standard = Upkeep::default();
+    let load = section.section("load");
+    let bandwidth = load.as_ref().and_then(|load| load.bandwidth("bandwidth"));
+    if bandwidth == Some(Bytes::ZERO) {
+        section.wrong("load", "loads nothing: its bandwidth must be above zero, such as \"3GiB/s\"");
+    }
+    Upkeep {
+        fixed: load.and_then(|load| load.span("fixed")).unwrap_or(standard.fixed),
+        bandwidth,
+        stop: section.span("stop").unwrap_or(standard.stop),
+        release: section.span("release").unwrap_or(standard.release),
+        poll: section.span("poll").unwrap_or(standard.poll),
+    }
+}
+
 impl Devices {
     fn group(&mut self, section: &Section<'_>) {
         let Some(name) = section.text("name") else { return };
@@ -99,8 +115,11 @@ impl Devices {
         let loads = section.count32("parallel_loads").or(self.rules.parallel_loads);
         standard.parallel_loads = loads.unwrap_or(standard.parallel_loads);
         let speed = section.ratio("speed").unwrap_or(Ppm::ONE);
-        let card =
-            Card { sharing: section.number("sharing").unwrap_or(1.0), speed: f64::from(speed.get()) / 1_000_000.0 };
+        let card = Card {
+            sharing: section.number("sharing").unwrap_or(1.0),
+            speed: f64::from(speed.get()) / 1_000_000.0,
+            upkeep: upkeep(section),
+        };
         let mut members = Vec::new();
         for at in 0..section.count32("count").unwrap_or(1) {
             let device = format!("{name}{at}");

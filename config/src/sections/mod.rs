@@ -5,6 +5,7 @@ mod devices;
 mod distribution;
 mod expect;
 mod families;
+mod faults;
 mod models;
 mod names;
 mod policy;
@@ -45,7 +46,7 @@ pub(crate) static SCENARIO: Form = Form::new(
         FAMILIES,
         POLICY,
         Key::new("workload", Shape::Tables(&workload::WORKLOAD), "who asks for what, and when"),
-        Key::new("faults", Shape::Later("faults"), "what goes wrong"),
+        Key::new("faults", faults::FAULTS, "what goes wrong"),
         Key::new("sweep", Shape::Tables(&sweep::SWEEP), "what a sweep varies; more than one make a grid"),
         Key::new("expect", Shape::Tables(&expect::EXPECT), "what a test checks; all must hold"),
     ],
@@ -68,6 +69,7 @@ pub(crate) fn scenario(table: &Table, place: Place, context: &Context<'_>, title
     let run = run::read(root.section("run").as_ref(), &workloads, place, context);
     let (sweeps, target) = sweep::read(&root, &workloads);
     let expectations = expect::read(&root);
+    let faults = faults::read(&root, &names, &devices);
     models::check_memory(&root, &models, &devices);
     let run = run?;
     let configuration = Configuration {
@@ -89,7 +91,8 @@ pub(crate) fn scenario(table: &Table, place: Place, context: &Context<'_>, title
         sweeps,
         target,
         expectations,
-        without_effect: Vec::new(),
+        footprints: models.footprints,
+        faults,
     })
 }
 
@@ -99,7 +102,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::form::{Effect, Rule};
+    use crate::form::Rule;
     use crate::source::{Override, ScenarioFile};
 
     const TEXT: &str = "run.horizon = '1s'\n[[devices]]\nname = 'd'\n[models.m]\nservice = { kind = 'slots', decode_alpha = '1ms' }\n[models.b]\nbatch.max = 1\nservice = { kind = 'batch', alpha = '1ms', beta = '1ms' }\n[[workload]]\nname = 'w'\nmodel = 'm'\narrivals = { process = 'clients', count = 1 }\n[[workload]]\nname = 't'\nmodel = 'm'\narrivals = { process = 'trace', file = 'f' }\n";
@@ -108,6 +111,7 @@ mod tests {
         match shape {
             Shape::Scalar(_) | Shape::Later(_) => {}
             Shape::List(inner) | Shape::Any(inner) | Shape::Pair(inner) => forms_of(inner, met),
+            Shape::Couple(first, second) => [first, second].into_iter().for_each(|shape| forms_of(shape, met)),
             Shape::Table(form) | Shape::Tables(form) | Shape::Named(form) => forms_below(form, met),
             Shape::Tagged(tagged) => tagged.variants.iter().for_each(|(_, form)| forms_below(form, met)),
             Shape::Either(shapes) => shapes.iter().for_each(|shape| forms_of(shape, met)),
@@ -117,8 +121,7 @@ mod tests {
     fn forms_below(form: &'static Form, met: &mut Vec<&'static Form>) {
         if !met.iter().any(|other| std::ptr::eq(*other, form)) {
             met.push(form);
-            let acting = form.open_keys().filter(|key| key.effect == Effect::Acts);
-            acting.for_each(|key| forms_of(&key.shape, met));
+            form.open_keys().for_each(|key| forms_of(&key.shape, met));
         }
     }
 
@@ -142,7 +145,7 @@ mod tests {
         let mut met = Vec::new();
         forms_below(&SCENARIO, &mut met);
         for form in met {
-            for key in form.open_keys().filter(|key| key.effect == Effect::Acts && key.name != "base") {
+            for key in form.open_keys().filter(|key| key.name != "base") {
                 assert!(
                     read.contains(&(form.name, key.name.to_owned())),
                     "{} of {} is never read",
@@ -156,7 +159,7 @@ mod tests {
     #[test]
     fn a_default_that_is_written_out_changes_nothing() {
         let file = ScenarioFile::parse(TEXT, Path::new("s.toml")).unwrap();
-        let mut plain = file.resolve(&[]).unwrap_or_else(|error| panic!("{error}"));
+        let plain = file.resolve(&[]).unwrap_or_else(|error| panic!("{error}"));
         let places: [(&str, &Form); 14] = [
             ("run", &run::RUN),
             ("devices.d", &devices::DEVICE),
@@ -179,12 +182,7 @@ mod tests {
                     continue; // Those the file gives.
                 }
                 let one = Override::new(&format!("{at}.{}", key.name), default).unwrap();
-                let mut scenario = file.resolve(&[one]).unwrap_or_else(|error| panic!("{error}"));
-                if key.effect == Effect::Idle {
-                    assert_eq!(scenario.without_effect, [format!("{at}.{}", key.name)]);
-                }
-                scenario.without_effect.clear();
-                plain.without_effect.clear();
+                let scenario = file.resolve(&[one]).unwrap_or_else(|error| panic!("{error}"));
                 assert_eq!(scenario, plain, "{at}.{} = {default}", key.name);
             }
         }

@@ -10,7 +10,7 @@ use super::names::Names;
 use super::service::{self, PREDICTED, SERVICE};
 use crate::decode::Section;
 use crate::form::{Form, Key, Scalar, Shape, listed};
-use crate::scenario::Service;
+use crate::scenario::{Footprint, Service};
 
 pub(crate) const CAPABILITY_WORDS: &[&str] = &["chat", "completion", "embedding", "rerank", "audio", "vision", "tools"];
 pub(crate) const CAPABILITIES: [Capability; 7] = [
@@ -50,8 +50,17 @@ pub(crate) static MODEL: Form = Form::new(
         )
         .or("\"configured\"")
         .policy(),
-        Key::scalar("replicas", Scalar::CountOr(1, 4096, "all"), "devices it may be on at once").or("\"all\"").policy(),
-        Key::scalar("resident", Scalar::Flag, "loaded on its replicas when the run starts").or("true"),
+        Key::scalar(
+            "replicas",
+            Scalar::CountOr(1, 4096, "all"),
+            "devices it may be on at once; default: all when resident, 1 otherwise",
+        )
+        .policy(),
+        Key::scalar(
+            "resident",
+            Scalar::Flag,
+            "loaded on its replicas when the run starts, at no cost; default: true without a footprint, false with one",
+        ),
         Key::scalar("preload", Scalar::Flag, "loaded at the start, at its cost").or("false"),
         Key::scalar("pinned", Scalar::Flag, "never evicted").or("false").policy(),
         Key::new(
@@ -61,10 +70,8 @@ pub(crate) static MODEL: Form = Form::new(
         ),
         Key::new("aliases", Shape::Any(&Shape::Scalar(Scalar::Name)), "other names for it"),
         Key::scalar("footprint", Scalar::Size, "memory of an instance"),
-        Key::scalar("estimate", Scalar::Size, "what the estimator says of the footprint; default: the truth").idle(),
-        Key::scalar("measured", Scalar::Flag, "whether a stored measurement of the footprint exists")
-            .or("false")
-            .idle(),
+        Key::scalar("estimate", Scalar::Size, "what the estimator says of the footprint; default: the truth"),
+        Key::scalar("measured", Scalar::Flag, "whether a stored measurement of the footprint exists").or("false"),
         Key::scalar("idle_ttl", Scalar::SpanOr("off"), "unloaded after so long unused").or("\"off\"").policy(),
         Key::new("gguf", Shape::Later("footprints from model files"), "the model's file"),
     ],
@@ -97,7 +104,8 @@ pub(crate) struct Models {
     pub services: Vec<Vec<Option<Service>>>,
     /// Where each is loaded at the start.
     pub residents: Vec<Vec<DeviceId>>,
-    footprints: Vec<Option<Bytes>>,
+    /// The memory of an instance of each.
+    pub footprints: Vec<Footprint>,
 }
 
 /// Reads all models.
@@ -106,14 +114,17 @@ pub(crate) fn read(root: &Section<'_>, devices: &Devices) -> Models {
     for (name, _, section) in root.named("models") {
         let allowed = allowed(&section, devices);
         let services = services(&section, &allowed, devices);
-        let replicas = match section.count("replicas").and_then(|count| u32::try_from(count).ok()) {
-            Some(count) => Replicas::Count(count),
-            None => Replicas::All,
+        let footprint = footprint(&section);
+        let resident = section.flag("resident").unwrap_or(footprint.truth.is_none());
+        let standard = if resident { Replicas::All } else { Replicas::Count(1) };
+        let replicas = match section.text("replicas") {
+            Some(_all) => Replicas::All,
+            None => section.count32("replicas").map_or(standard, Replicas::Count),
         };
-        models.residents.push(residents(&section, &allowed, replicas));
+        models.residents.push(if resident { residents(&allowed, replicas) } else { Vec::new() });
         models.told.push(model(&section, name, &allowed, &services, devices, replicas));
         models.services.push(services);
-        models.footprints.push(section.size("footprint"));
+        models.footprints.push(footprint);
     }
     models
 }
@@ -286,10 +297,20 @@ fn placements(
     placed.collect()
 }
 
-fn residents(section: &Section<'_>, allowed: &[DeviceId], replicas: Replicas) -> Vec<DeviceId> {
-    if section.flag("resident") == Some(false) {
-        section.wrong("resident", "is false, but this version cannot load models on demand yet: leave it out");
+fn footprint(section: &Section<'_>) -> Footprint {
+    let truth = section.size("footprint");
+    let footprint =
+        Footprint { truth, estimate: section.size("estimate"), measured: section.flag("measured").unwrap_or(false) };
+    if truth.is_none() && footprint.estimate.is_some() {
+        section.wrong("estimate", "estimates a `footprint`, which the model does not have");
     }
+    if truth.is_none() && footprint.measured {
+        section.wrong("measured", "needs a `footprint` that was measured");
+    }
+    footprint
+}
+
+fn residents(allowed: &[DeviceId], replicas: Replicas) -> Vec<DeviceId> {
     let count = match replicas {
         Replicas::All => allowed.len(),
         Replicas::Count(count) => usize::try_from(count).unwrap_or(usize::MAX),
@@ -299,7 +320,7 @@ fn residents(section: &Section<'_>, allowed: &[DeviceId], replicas: Replicas) ->
 
 /// Complains about the first device whose residents need more memory than there is.
 pub(crate) fn check_memory(root: &Section<'_>, models: &Models, devices: &Devices) {
-    let footprint = |at: usize| models.footprints.get(at).copied().flatten();
+    let footprint = |at: usize| models.footprints.get(at)?.truth;
     for device in devices.all() {
         let Some(memory) = devices.memory(device) else { continue };
         let here = models.residents.iter().enumerate().filter(|(_, places)| places.contains(&device));

@@ -6,7 +6,7 @@ use windtunnel_core::{Admission, Class, ClassPolicy, Eviction, Order, Policy, Ro
 use super::devices::DEVICE;
 use super::models::MODEL;
 use crate::decode::Section;
-use crate::form::{Effect, Form, Key, Role, Scalar, Shape};
+use crate::form::{Form, Key, Role, Scalar, Shape};
 
 const CLASS_WORDS: &[&str] = &["interactive", "background", "batch"];
 
@@ -123,8 +123,6 @@ pub struct PolicyKey {
     pub default: Option<&'static str>,
     /// What it means.
     pub meaning: &'static str,
-    /// Whether this version acts on it.
-    pub acts: bool,
 }
 
 /// Every key of the scheduling policy, in the order of a reference.
@@ -138,8 +136,7 @@ pub fn policy_keys() -> Vec<PolicyKey> {
 }
 
 fn entry(section: &'static str, key: &'static Key) -> PolicyKey {
-    let acts = key.effect == Effect::Acts;
-    PolicyKey { section, name: key.name, takes: key.shape.words(), default: key.default, meaning: key.doc, acts }
+    PolicyKey { section, name: key.name, takes: key.shape.words(), default: key.default, meaning: key.doc }
 }
 
 /// The policy of a file; what it leaves out is as [`Policy::default`] has it.

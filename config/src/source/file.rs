@@ -70,8 +70,7 @@ impl ScenarioFile {
         let scenario = sections::scenario(&root, WHOLE, &context, &self.title);
         let mut complaints = context.complaints();
         complaints.extend(wrong_sweep_keys(&root));
-        let without_effect = findings.without_effect;
-        (scenario.map(|scenario| Scenario { without_effect, ..scenario }), complaints)
+        (scenario, complaints)
     }
 
     /// The keys that reading it looks at, with the names of their forms.

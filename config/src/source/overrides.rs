@@ -136,6 +136,7 @@ impl Way {
         };
         match key.shape {
             Shape::Tables(form) => self.set_element(table.get_mut(key.name), form, rest, at),
+            Shape::Any(Shape::Tagged(tagged)) => self.set_variant(table.get_mut(key.name), tagged, rest, at),
             Shape::Named(form) => self.set_named(table, key, form, rest, at),
             Shape::Tagged(tagged) => self.set_tagged(table.get_mut(key.name), tagged, rest, at),
             shape => match shape.table_form() {
@@ -172,6 +173,28 @@ impl Way {
             Some(Value::Table(table)) => self.set(table, form, rest, &joined(at, &name)),
             Some(_) | None => Err(unknown_name(&name, &names, at)),
         }
+    }
+
+    /// An element of an array whose elements come in kinds: found by its name, or by its kind where it has none.
+    fn set_variant(
+        self,
+        list: Option<&mut Node>,
+        tagged: &'static Tagged,
+        rest: &[String],
+        at: &str,
+    ) -> Result<(), Unsettable> {
+        let list = match list.map(|node| &mut node.value) {
+            Some(Value::List(list)) => list.as_mut_slice(),
+            Some(_) | None => &mut [],
+        };
+        let called = |node: &Node| {
+            let table = node.as_table()?;
+            table.name().or_else(|| table.get(tagged.tag)?.as_text()).map(str::to_owned)
+        };
+        let names: Vec<String> = list.iter().filter_map(called).collect();
+        let (name, rest) = named_step(rest, &names, at)?;
+        let node = list.iter_mut().find(|node| called(node).as_deref() == Some(name.as_str()));
+        self.set_tagged(node, tagged, rest, &joined(at, &name))
     }
 
     fn set_named(

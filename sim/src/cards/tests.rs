@@ -22,7 +22,7 @@ fn bench(sharing: f64, speed: f64) -> Bench {
         decode_beta: Span::from_millis(2),
         prefill_slice: Span::from_millis(10),
     };
-    let mut card = Card::new(&windtunnel_config::Card { sharing, speed });
+    let mut card = Card::new(&windtunnel_config::Card { sharing, speed, ..Default::default() });
     let services = [&batch, &batch, &slots, &slots];
     let seats = services.iter().zip(0..).map(|(service, at)| card.seat(InstanceId(at), &ServiceModel::new(service, 1)));
     let seats = seats.collect();
@@ -202,7 +202,7 @@ fn perfect_time_slicing_conserves_work() {
 fn the_noise_of_a_grant_scales_its_time() {
     let service = Service::Batch { alpha: Span::from_millis(2), beta: Span::ZERO, noise: Noise::Exponential };
     let model = ServiceModel::new(&service, 1);
-    let mut card = Card::new(&windtunnel_config::Card { sharing: 1.0, speed: 1.0 });
+    let mut card = Card::new(&windtunnel_config::Card::default());
     let seat = card.seat(InstanceId(0), &model);
     let noise = UnitNoise { exponential: 0.25, normal: 0.0 };
     card.begin(Time::ZERO, seat, Attempt(0), model.work(1, noise, 0, 0), 0);

@@ -78,14 +78,15 @@ impl System {
             title: title.to_owned(),
             run: Run { horizon: None, jobs: Some(jobs), warmup: self.warmup, seed, replications: 1, drain: false },
             configuration: self.configuration(&devices, seed),
-            cards: devices.iter().map(|_| Card { sharing: 1.0, speed: 1.0 }).collect(),
+            cards: devices.iter().map(|_| Card::default()).collect(),
             services: vec![devices.iter().map(|_| Some(service.clone())).collect()],
             residents: vec![devices],
             workloads: self.flows.iter().map(|flow| self.workload(flow)).collect(),
             sweeps: Vec::new(),
             target: None,
             expectations: Vec::new(),
-            without_effect: Vec::new(),
+            footprints: Vec::new(),
+            faults: Vec::new(),
         }
     }
 

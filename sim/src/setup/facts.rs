@@ -58,9 +58,6 @@ impl Setup {
 
     fn remarks(&self) -> BTreeMap<String, String> {
         let mut remarks = BTreeMap::new();
-        if !self.scenario().without_effect.is_empty() {
-            remarks.insert("without effect".to_owned(), self.scenario().without_effect.join(", "));
-        }
         if self.scenario().run.replications > 1 && !self.draws_anything() {
             let same =
                 "nothing is drawn at random: all replications are the same run, and intervals over them mean nothing";
