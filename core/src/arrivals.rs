@@ -6,6 +6,7 @@ use crate::{
     instance::Aborted,
     job::{Ask, Hopeless, Job, Requeued},
     queue::LineId,
+    residency::Residency,
 };
 
 impl Scheduler {
@@ -24,6 +25,7 @@ impl Scheduler {
         let admitted = target.and_then(|target| {
             let line = self.route(id, class, target);
             self.fits(&job)?;
+            self.can_be_had(target)?;
             self.admit(&job, id, line).map(|()| line)
         });
         let line = match admitted {
@@ -86,6 +88,22 @@ impl Scheduler {
         self.targets.get(target as usize).and_then(|target| target.smallest_batch)
     }
 
+    /// A model that is too large for every device, or failed too often, is not waited for.
+    fn can_be_had(&self, target: u32) -> Result<(), Refusal> {
+        if self.residency == Residency::Fixed {
+            return Ok(());
+        }
+        let variants = &self.targets[target as usize].variants;
+        if let Some((needs, room)) = self.never_fits(variants) {
+            return Err(Refusal::CannotFit { needs, room });
+        }
+        if self.are_broken(variants) {
+            let open = variants.iter().filter_map(|model| self.models[model.index()].breaker.next_try(self.now));
+            return Err(Refusal::Broken { retry_after: open.min().unwrap_or(self.now).since(self.now) });
+        }
+        Ok(())
+    }
+
     /// A step that is heavier than a batch would never be granted.
     fn fits(&self, job: &Job) -> Result<(), Refusal> {
         match self.smallest_batch_of(job.target) {
@@ -111,6 +129,11 @@ impl Scheduler {
 
     /// Grants what may start now that a job has joined a line, and says why the job waits if it does.
     fn offer_new(&mut self, id: JobId, class: Class, line: LineId, effects: &mut Effects) {
+        if self.residency == Residency::Managed
+            && self.targets[self.lines[line.index()].target as usize].variants.len() > 1
+        {
+            self.plan(effects);
+        }
         self.offer_line(line, class, effects);
         self.settle_servers(line, effects);
         let Some(job) = self.jobs.get(id.0) else { return };
@@ -121,8 +144,11 @@ impl Scheduler {
             self.leave_line(id);
             return self.end(id, Outcome::Refused(refusal), effects);
         }
-        let reason = self.reason(id, class, line);
-        effects.note(Note::Waits { job: id, reason });
+        self.plan(effects);
+        if self.jobs.get(id.0).is_some_and(|job| job.started.is_none()) && !self.is_explained(id, effects) {
+            let reason = self.reason(id, class, line);
+            effects.note(Note::Waits { job: id, reason });
+        }
     }
 
     /// The bound of its class's queue that the youngest waiting job breaks.

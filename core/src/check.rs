@@ -186,7 +186,11 @@ impl Scheduler {
 
     fn check_idle(&self, id: InstanceId, instance: &Instance, class: Class) -> Result<(), Violation> {
         match self.head(instance, class) {
-            Some((line, rank)) if self.has_room(instance, class) && !self.waits_for_held(line, class) => {
+            Some((line, rank))
+                if self.has_room(instance, class)
+                    && !self.waits_for_held(line, class)
+                    && !self.held_for_load(instance, class, rank.job) =>
+            {
                 Err(Violation::NotWorkConserving { job: rank.job, class, instance: id })
             }
             Some(_) | None => Ok(()),

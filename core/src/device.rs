@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{InstanceId, Mode, ModelId, Ppm, Span, Time};
+use crate::{InstanceId, Mode, ModelId, Ppm, Span, Time, memory::Memory, residency::Pending};
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct DeviceState {
@@ -24,6 +24,22 @@ pub(crate) struct DeviceState {
     pub turn: Option<Turn>,
     /// No turn begins before then: overdue jobs one after another would starve background.
     pub turn_next: Time,
+    pub memory: Memory,
+    /// Loads that wait for memory.
+    pub pending: Vec<Pending>,
+    /// Lower classes load nothing before then.
+    pub loads_paused: Time,
+    /// Nothing more is unloaded for want of memory before then.
+    pub relief_next: Time,
+    /// Interactive work waits for memory or for its turn to load.
+    pub interactive_load_waits: bool,
+    /// When a load that interactive work waits for is expected to end.
+    pub interactive_load: Option<Time>,
+    /// Background work wants a model that is not there.
+    pub background_lacks: bool,
+    /// An interactive job waits for memory of models that have turns; only within a pass.
+    #[serde(skip)]
+    pub contested: bool,
 }
 
 /// A batch turn under way.
@@ -45,6 +61,14 @@ impl Default for DeviceState {
             guard_limit: 0,
             turn: None,
             turn_next: Time::ZERO,
+            memory: Memory::default(),
+            pending: Vec::new(),
+            loads_paused: Time::ZERO,
+            relief_next: Time::ZERO,
+            interactive_load_waits: false,
+            interactive_load: None,
+            background_lacks: false,
+            contested: false,
         }
     }
 }

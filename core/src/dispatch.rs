@@ -3,7 +3,7 @@
 //! After each input the lines and devices it touched are settled: afterwards no job waits that a rule would start.
 
 use crate::{
-    Capacity, Class, DeviceId, Effects, InstanceId, Mode, Right, Scheduler, Span, Time,
+    Capacity, Class, DeviceId, Effects, InstanceId, JobId, Mode, Right, Scheduler, Span, Time,
     instance::Instance,
     queue::{LineId, Rank},
     scheduler::Holding,
@@ -25,7 +25,7 @@ impl Scheduler {
             let Some(weight) = self.jobs.get(head.0).map(|job| job.weight_of(job.next_step().unwrap_or(0))) else {
                 return;
             };
-            let Some(best) = self.choose(line, class, weight) else { return };
+            let Some(best) = self.choose(line, class, head, weight) else { return };
             if self.hold(best, class) {
                 return;
             }
@@ -35,7 +35,7 @@ impl Scheduler {
 
     /// The instance that may take a step of this class and weight from the line now and would end it first; where variants
     /// differ, the better one, and for lower classes rather one that no user is talking to. Ties go by device.
-    fn choose(&self, line: LineId, class: Class, weight: u32) -> Option<InstanceId> {
+    fn choose(&self, line: LineId, class: Class, head: JobId, weight: u32) -> Option<InstanceId> {
         let line = &self.lines[line.index()];
         let servers = self.servers(line);
         let variants = &self.targets[line.target as usize].variants;
@@ -43,6 +43,9 @@ impl Scheduler {
         for &id in servers.as_slice() {
             let instance = &self.instances[id.index()];
             if !self.may_take(instance, class) || !self.suits(line, class, instance.model) {
+                continue;
+            }
+            if self.held_for_load(instance, class, head) {
                 continue;
             }
             let (busy, variant) = match variants[..] {
@@ -123,13 +126,16 @@ impl Scheduler {
         if self.lower_queued() == 0 || self.devices[instance.device.index()].mode == Mode::Interactive {
             return None;
         }
-        let batch = self.head(instance, Class::Batch).filter(|_| self.has_room(instance, Class::Batch));
+        let able = |class, (_, rank): &(LineId, Rank)| {
+            self.has_room(instance, class) && !self.held_for_load(instance, class, rank.job)
+        };
+        let batch = self.head(instance, Class::Batch).filter(|head| able(Class::Batch, head));
         if batch.is_some() && self.has_turn(instance) {
             return batch.map(next(Class::Batch, Right::Turn));
         }
         if let Some(head) = self.head(instance, Class::Background) {
-            let room = self.has_room(instance, Class::Background);
-            return room.then(|| next(Class::Background, Right::Order)(head));
+            let able = able(Class::Background, &head);
+            return able.then(|| next(Class::Background, Right::Order)(head));
         }
         batch.map(next(Class::Batch, Right::Order))
     }

@@ -8,6 +8,7 @@ use crate::{
     instance::{Aborted, Instance, Running},
     job::Requeued,
     queue::LineId,
+    residency::Residency,
 };
 
 /// What became of an attempt to take a head's next step.
@@ -122,6 +123,9 @@ impl Scheduler {
         if let Some((due, _)) = job.expires.take() {
             self.expiry.remove(due, id);
         }
+        if job.started.is_none() && self.residency == Residency::Managed {
+            self.models[model.index()].demand.count(job.class, self.now);
+        }
         job.started = job.started.or(Some(self.now));
         job.model = job.model.or(Some(model));
         job.take_step();
@@ -143,6 +147,9 @@ impl Scheduler {
         if class == Class::Interactive {
             self.change_device(at, |device| device.interactive += 1);
             self.models[model.index()].last_interactive = Some(self.now);
+        }
+        if self.residency == Residency::Managed {
+            self.instances[id.index()].touch(class, self.now);
         }
         match right {
             Right::Guard => {
@@ -174,8 +181,12 @@ impl Scheduler {
             target.chosen[class.index()] = Some(model);
             let better = target.variants.iter().copied().take_while(|&variant| variant != model);
             let better: Vec<_> = better.collect();
+            let planned = target.assigned[class.index()] == Some(model);
+            let because = target.because[class.index()];
             let choice = if better.is_empty() {
                 Choice::Best
+            } else if planned && because != Choice::Best {
+                because
             } else if better.iter().any(|&variant| self.is_present(variant)) {
                 Choice::BetterBusy
             } else {
@@ -298,6 +309,9 @@ impl Scheduler {
                 self.devices[at.index()].charge_guard(grant.start, self.now, share);
             }
             Right::Order | Right::Turn => {}
+        }
+        if self.residency == Residency::Managed {
+            self.instances[id.index()].touch(grant.class, self.now);
         }
         grant.steps.clear();
         self.spare_steps.push(grant.steps);

@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Attempt, Capacity, Class, DeviceId, GrantedStep, ModelId, Ppm, Prediction, Right, ServiceTimes, StopCause, Time,
-    queue::LineId,
+    Attempt, Bytes, Capacity, Class, DeviceId, GrantedStep, ModelId, Ppm, Prediction, Right, ServiceTimes, StopCause,
+    Time, queue::LineId, residency::Guarded,
 };
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -25,6 +25,29 @@ pub(crate) struct Instance {
     pub lines: Vec<LineId>,
     /// Until when its under-full batch is held.
     pub held: Option<Time>,
+    /// The memory it is believed to hold; a reservation while it loads.
+    pub booked: Bytes,
+    /// Since when it has been seen to use less than is booked, and the most it used since.
+    pub lower: Option<Lower>,
+    /// The class of the job it was loaded for.
+    pub loaded_for: Class,
+    /// Whether the guard had it loaded.
+    pub guarded: Guarded,
+    /// When its load began and ended.
+    pub began: Time,
+    pub ready_at: Time,
+    /// The start or end of its last step, and of the last of background.
+    pub last_used: Time,
+    pub last_background: Option<Time>,
+    /// Since when its turn against interactive work for another model lasts.
+    pub turn_since: Option<Time>,
+}
+
+/// An instance that uses less than is booked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Lower {
+    pub since: Time,
+    pub most: Bytes,
 }
 
 /// Where an instance is in its life.
@@ -99,9 +122,32 @@ impl Slot {
     pub fn is_ready(&self) -> bool {
         matches!(self, Slot::Ready { .. })
     }
+
+    /// Whether a process is there that serves, or finishes what it has.
+    pub fn is_serving(&self) -> bool {
+        matches!(self, Slot::Ready { .. } | Slot::Draining { .. })
+    }
+
+    /// Whether its memory will be given back.
+    pub fn is_leaving(&self) -> bool {
+        matches!(self, Slot::Draining { .. } | Slot::Stopping { .. } | Slot::Loading { then: Some(_), .. })
+    }
+
+    /// Whether its memory is changing.
+    pub fn is_moving(&self) -> bool {
+        matches!(self, Slot::Loading { .. } | Slot::Stopping { .. })
+    }
 }
 
 impl Instance {
+    /// A step of a class started or ended here.
+    pub fn touch(&mut self, class: Class, now: Time) {
+        self.last_used = now;
+        if class == Class::Background {
+            self.last_background = Some(now);
+        }
+    }
+
     /// Grants it could take now, were it asked: free slots, or one batch.
     pub fn free(&self) -> u32 {
         let Slot::Ready { running } = &self.slot else { return 0 };

@@ -4,9 +4,10 @@
 use alloc::vec::Vec;
 
 use crate::{
-    Attempt, Bytes, Capacity, DeviceId, Effect, Effects, Estimate, InstanceId, ModelId, Nonsense, Note, Request,
-    Scheduler, ServiceTimes, Span, StopCause,
+    Attempt, Bytes, Capacity, Class, DeviceId, Effect, Effects, Estimate, InstanceId, ModelId, Nonsense, Note, Request,
+    Scheduler, ServiceTimes, StopCause, Time,
     instance::{Instance, Leaving, Slot},
+    residency::{FailedLoad, Guarded, Load, Residency},
     scheduler::ModelState,
 };
 
@@ -18,20 +19,18 @@ impl Scheduler {
             self.models.push(ModelState::default());
             self.add_target(alloc::vec![model]);
         }
-        for estimate in estimates {
-            if let Some(state) = self.models.get_mut(estimate.model.index()) {
-                state.estimates.retain(|known| known.device != estimate.device);
-                state.estimates.push(*estimate);
-            }
-        }
+        estimates.iter().for_each(|estimate| self.learn_estimate(estimate));
     }
 
     /// A model that is loaded before the run begins.
     pub(crate) fn admit_resident(&mut self, model: ModelId, device: DeviceId) -> Option<InstanceId> {
-        self.add_instance(model, device, Slot::Ready { running: Vec::new() })
+        let instance = self.add_instance(model, device, Slot::Ready { running: Vec::new() })?;
+        let bytes = self.resident_bytes(model, device);
+        self.book(instance, bytes);
+        Some(instance)
     }
 
-    fn add_instance(&mut self, model: ModelId, device: DeviceId, slot: Slot) -> Option<InstanceId> {
+    pub(crate) fn add_instance(&mut self, model: ModelId, device: DeviceId, slot: Slot) -> Option<InstanceId> {
         let (capacity, times) = self.placement(model, device)?;
         let factor = self.factor(model, device);
         let prediction = self.configuration.models[model.index()].prediction;
@@ -46,6 +45,15 @@ impl Scheduler {
             prediction,
             lines: Vec::new(),
             held: None,
+            booked: Bytes::ZERO,
+            lower: None,
+            loaded_for: Class::Batch,
+            guarded: Guarded::No,
+            began: Time::ZERO,
+            ready_at: Time::ZERO,
+            last_used: Time::ZERO,
+            last_background: None,
+            turn_since: None,
         });
         self.devices[device.index()].instances.push(id);
         Some(id)
@@ -60,27 +68,25 @@ impl Scheduler {
     pub(crate) fn operate(&mut self, request: Request, effects: &mut Effects) {
         match request {
             Request::Load { model, device } => self.load(model, device, effects),
-            Request::Reset { model: _ } => {}
-            Request::Unload { instance } => self.drain(instance, StopCause::Operator, effects),
+            Request::Reset { model } => self.reset_breaker(model, effects),
+            Request::Unload { instance } => {
+                self.residency = Residency::Managed;
+                self.drain(instance, StopCause::Operator, effects);
+            }
         }
     }
 
+    /// An operator's load reserves its memory as any other, but asks nobody whether there is any.
     fn load(&mut self, model: ModelId, device: DeviceId, effects: &mut Effects) {
-        let there = self.instances_of(model).any(|id| self.instances[id.index()].device == device);
         let known = self.models.get(model.index()).is_some_and(|state| !state.removed);
-        if there || !known {
-            let cause = if there { Nonsense::AlreadyThere } else { Nonsense::NoSuchPlacement };
-            return effects.note(Note::Ignored { cause });
+        if !known || self.placement(model, device).is_none() {
+            return effects.note(Note::Ignored { cause: Nonsense::NoSuchPlacement });
         }
-        let estimate = self.models[model.index()].estimates.iter().find(|known| known.device == device).copied();
-        let time = estimate.map_or(Span::ZERO, |estimate| estimate.load_time);
-        let reservation = estimate.map_or(Bytes::ZERO, |estimate| estimate.footprint);
-        let attempt = self.attempt();
-        let slot = Slot::Loading { attempt, expected: self.now.after(time), then: None };
-        match self.add_instance(model, device, slot) {
-            Some(instance) => effects.push(Effect::Load { attempt, instance, model, device, reservation }),
-            None => effects.note(Note::Ignored { cause: Nonsense::NoSuchPlacement }),
+        if self.has_instance(model, device) {
+            return effects.note(Note::Ignored { cause: Nonsense::AlreadyThere });
         }
+        self.residency = Residency::Managed;
+        self.begin_load(Load { model, device, class: Class::Interactive, guarded: Guarded::No }, effects);
     }
 
     /// Lets an instance finish what it has, then stops it. Jobs that were routed to it find new places at once.
@@ -126,7 +132,7 @@ impl Scheduler {
             return true;
         }
         match *after {
-            Leaving::Exited => self.gone(id),
+            Leaving::Exited => self.gone(id, effects),
             Leaving::Stop(cause) => self.stop(id, cause, effects),
         }
         true
@@ -138,44 +144,12 @@ impl Scheduler {
         effects.push(Effect::Stop { attempt, instance: id, cause });
     }
 
-    fn gone(&mut self, id: InstanceId) {
+    pub(crate) fn gone(&mut self, id: InstanceId, effects: &mut Effects) {
+        self.await_release(id, effects);
         let instance = &mut self.instances[id.index()];
         instance.slot = Slot::Gone;
         let device = instance.device;
         self.devices[device.index()].instances.retain(|&other| other != id);
-    }
-
-    pub(crate) fn load_finished(&mut self, attempt: Attempt, id: InstanceId, effects: &mut Effects) {
-        let Some(then) = self.loading(attempt, id) else {
-            return effects.note(Note::Ignored { cause: Nonsense::NoSuchAttempt });
-        };
-        let model = self.instances[id.index()].model;
-        self.instances[id.index()].slot = Slot::Ready { running: Vec::new() };
-        if let Some(cause) = then {
-            return self.drain(id, cause, effects);
-        }
-        self.connect_model(model);
-        self.settle_all(effects);
-    }
-
-    pub(crate) fn load_failed(&mut self, attempt: Attempt, id: InstanceId, effects: &mut Effects) {
-        match self.loading(attempt, id) {
-            Some(_) => {
-                self.gone(id);
-                self.settle_all(effects);
-            }
-            None => effects.note(Note::Ignored { cause: Nonsense::NoSuchAttempt }),
-        }
-    }
-
-    /// What is to follow the load of that attempt, if it is under way.
-    fn loading(&self, attempt: Attempt, id: InstanceId) -> Option<Option<StopCause>> {
-        match self.instance(id)?.slot {
-            Slot::Loading { attempt: own, then, .. } if own == attempt => Some(then),
-            Slot::Loading { .. } | Slot::Ready { .. } | Slot::Draining { .. } | Slot::Stopping { .. } | Slot::Gone => {
-                None
-            }
-        }
     }
 
     pub(crate) fn exited(&mut self, id: InstanceId, effects: &mut Effects) {
@@ -186,6 +160,9 @@ impl Scheduler {
             Slot::Ready { running } | Slot::Draining { running, .. } => {
                 let running = core::mem::take(running);
                 instance.slot = Slot::Draining { running, after: Leaving::Exited };
+                let model = instance.model;
+                self.residency = Residency::Managed;
+                self.count_failure(model, FailedLoad::No, effects);
                 self.leave_service(id);
                 self.finish_draining(id, effects);
                 self.settle_all(effects);
@@ -201,7 +178,7 @@ impl Scheduler {
             Slot::Loading { .. } | Slot::Ready { .. } | Slot::Draining { .. } | Slot::Gone => false,
         });
         if stopping {
-            self.gone(id);
+            self.gone(id, effects);
         } else {
             effects.note(Note::Ignored { cause: Nonsense::NoSuchAttempt });
         }

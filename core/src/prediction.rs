@@ -5,7 +5,7 @@ use alloc::{collections::BTreeMap, vec::Vec};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Capacity, Class, DeviceId, Effect, Effects, InstanceId, Measured, ModelId, Ppm, Prediction, Profile, Scheduler,
+    Capacity, Class, DeviceId, Effects, InstanceId, Measured, ModelId, Ppm, Prediction, Profile, Scheduler,
     ServiceTimes, Span, Time,
     instance::{Instance, Running},
     job::Job,
@@ -24,9 +24,9 @@ pub(crate) struct Factors {
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Factor {
-    value: Ppm,
-    observations: u64,
+pub(crate) struct Factor {
+    pub value: Ppm,
+    pub observations: u64,
     stored: Ppm,
 }
 
@@ -40,7 +40,7 @@ impl Factors {
         factors
     }
 
-    fn entry(&mut self, model: ModelId, device: DeviceId) -> &mut Factor {
+    pub(crate) fn entry(&mut self, model: ModelId, device: DeviceId) -> &mut Factor {
         let here = self.known.entry(model).or_default();
         let at = here.iter().position(|entry| entry.0 == device).unwrap_or_else(|| {
             here.push((device, Factor { value: Ppm::ONE, observations: 0, stored: Ppm::ONE }));
@@ -168,17 +168,9 @@ impl Scheduler {
         let Some(observed) = ratio(self.now.since(grant.start), believed) else { return };
         let factor = self.factors.entry(model, device);
         let worth_storing = factor.learn(observed);
-        let observations = factor.observations;
         self.instances[id.index()].factor = factor.value;
-        if let Some(value) = worth_storing {
-            effects.push(Effect::Learned(Profile {
-                model,
-                device,
-                factor: value,
-                observations,
-                footprint: None,
-                load_time: None,
-            }));
+        if worth_storing.is_some() {
+            self.store_profile(model, device, effects);
         }
     }
 

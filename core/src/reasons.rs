@@ -19,13 +19,19 @@ impl Scheduler {
 
     fn head_reason(&self, id: JobId, class: Class, line: &Line) -> WaitReason {
         let servers = self.servers(line);
+        let planned = self.targets[line.target as usize].why[class.index()];
         if !servers.as_slice().is_empty() && !self.any_open(line) {
-            return WaitReason::SlotsBusy;
+            return planned.unwrap_or(WaitReason::SlotsBusy);
         }
         let ready = servers.as_slice().iter().map(|id| &self.instances[id.index()]);
         let Some(roomy) = ready.clone().find(|instance| instance.free() > 0) else {
-            return if ready.count() > 0 { WaitReason::SlotsBusy } else { self.absence(line) };
+            let fallback = if ready.count() > 0 { WaitReason::SlotsBusy } else { self.absence(line) };
+            return planned.unwrap_or(fallback);
         };
+        let able = |instance: &Instance| self.suits(line, class, instance.model);
+        if let Some(reason) = planned.filter(|_| !ready.clone().any(able)) {
+            return reason;
+        }
         let kept = ready.clone().find(|instance| self.has_room(instance, class));
         self.open_reason(id, class, kept, roomy)
     }
@@ -42,6 +48,9 @@ impl Scheduler {
                 WaitReason::InteractiveMode { device, guard_at: self.guard_at(id, device) }
             }
             Mode::Interactive | Mode::Idle if class == Class::Interactive => WaitReason::SlotsBusy,
+            Mode::Interactive | Mode::Idle if self.held_for_load(instance, class, id) => {
+                WaitReason::LoadFirst { device }
+            }
             Mode::Interactive | Mode::Idle => WaitReason::HigherClass { device },
         }
     }

@@ -10,13 +10,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Attempt, Capacity, Class, Configuration, DeviceId, Effect, Effects, GrantedStep, IdTable, Input, InstanceId, JobId,
-    Nonsense, Note, Outcome, Policy, Started, Time,
+    ModelId, Nonsense, Note, Outcome, Policy, Started, Time,
     device::DeviceState,
     expiry::Expiry,
     instance::Instance,
     job::Job,
+    memory::Memory,
     prediction::Factors,
     queue::{Line, LineId},
+    residency::{Breaker, Demand, Loads, Needs, Residency},
     target::Target,
 };
 
@@ -41,6 +43,11 @@ pub struct Scheduler {
     pub(crate) factors: Factors,
     pub(crate) expiry: Expiry,
     pub(crate) queued: [Queued; 3],
+    pub(crate) residency: Residency,
+    /// When the planner has to look again, whatever happens.
+    pub(crate) replan_at: Option<Time>,
+    /// How often a class of a family was meant for another variant.
+    pub(crate) assignments: u64,
     pub(crate) wake: Option<Time>,
     /// Whether what is due at `now` is being acted on.
     #[serde(skip)]
@@ -73,8 +80,11 @@ pub(crate) struct ModelState {
     pub removed: bool,
     /// Its ready instances that have a free slot.
     pub open: u32,
-    /// What it is believed to need, by device.
-    pub estimates: Vec<crate::Estimate>,
+    /// What is known of its memory, by device.
+    pub places: Vec<Needs>,
+    pub demand: Demand,
+    pub breaker: Breaker,
+    pub loads: Loads,
 }
 
 /// What waits, per class.
@@ -116,6 +126,9 @@ impl Scheduler {
             factors: Factors::default(),
             expiry: Expiry::default(),
             queued: [Queued::default(); 3],
+            residency: Residency::Fixed,
+            replan_at: None,
+            assignments: 0,
             wake: None,
             lapsing: false,
             spare_steps: Vec::new(),
@@ -135,6 +148,7 @@ impl Scheduler {
             self.now = now;
         }
         self.apply(input, effects);
+        self.plan(effects);
         self.wake = self.next_wake();
     }
 
@@ -159,18 +173,18 @@ impl Scheduler {
             Input::GrantFailed { attempt, instance, cause, sent } => {
                 self.grant_failed(*attempt, *instance, *cause, *sent, effects);
             }
-            Input::LoadFinished { attempt, instance, footprint: _ } => self.load_finished(*attempt, *instance, effects),
-            Input::LoadFailed { attempt, instance, cause: _ } => self.load_failed(*attempt, *instance, effects),
+            Input::LoadFinished { attempt, instance, footprint } => {
+                self.load_finished(*attempt, *instance, *footprint, effects);
+            }
+            Input::LoadFailed { attempt, instance, cause } => self.load_failed(*attempt, *instance, *cause, effects),
             Input::Exited { instance, cause: _ } => self.exited(*instance, effects),
             Input::StopFinished { attempt, instance } => self.stop_finished(*attempt, *instance, effects),
             Input::Operator(request) => self.operate(*request, effects),
-            Input::Snapshot(_)
-            | Input::SnapshotFailed { .. }
-            | Input::Pressure { .. }
-            | Input::OutOfMemory { .. }
-            | Input::Submitted { .. }
-            | Input::GrantFinished { .. }
-            | Input::TimerDue => {}
+            Input::Snapshot(snapshot) => self.read(snapshot, effects),
+            Input::SnapshotFailed { device } => self.reading_failed(*device, effects),
+            Input::Pressure { device, level } => self.pressed(*device, *level, effects),
+            Input::OutOfMemory { device, instance } => self.ran_out(*device, *instance, effects),
+            Input::Submitted { .. } | Input::GrantFinished { .. } | Input::TimerDue => {}
         }
     }
 
@@ -211,6 +225,7 @@ impl Scheduler {
         self.add_devices();
         self.factors = Factors::stored(&started.profiles);
         self.add_models(&started.estimates);
+        started.profiles.iter().for_each(|profile| self.learn_profile(profile));
         self.look_for_holds();
         for resident in &started.residents {
             if self.admit_resident(resident.model, resident.device).is_none() {
@@ -221,15 +236,40 @@ impl Scheduler {
             self.connect(target);
         }
         for model in 0..self.models.len() as u32 {
-            self.count_open(crate::ModelId(model));
+            self.count_open(ModelId(model));
+        }
+        self.look_for_residency();
+    }
+
+    /// Looks whether models come and go: some model is not everywhere it may be, or memory is counted.
+    pub(crate) fn look_for_residency(&mut self) {
+        let counted = self.devices.iter().any(|device| device.memory.is_known());
+        let absent = |(number, model): (usize, &crate::Model)| {
+            let most = match model.replicas {
+                crate::Replicas::Count(count) => count as usize,
+                crate::Replicas::All => usize::MAX,
+            };
+            !self.models[number].removed
+                && self.instances_of(ModelId(number as u32)).count() < most.min(model.placements.len())
+        };
+        let some_absent = self.configuration.models.iter().enumerate().any(absent);
+        let fleeting = self.configuration.models.iter().any(|model| model.idle_ttl.is_some());
+        if counted || some_absent || fleeting {
+            self.residency = Residency::Managed;
         }
     }
 
     /// Makes room for every configured device that is not known yet.
     pub(crate) fn add_devices(&mut self) {
-        let known = self.devices.len();
-        self.devices.resize_with(self.configuration.devices.len().max(known), DeviceState::default);
-        self.unengaged += (self.devices.len() - known) as u32;
+        for (number, device) in self.configuration.devices.iter().enumerate() {
+            match self.devices.get_mut(number) {
+                Some(known) => known.memory.total = device.memory.or(known.memory.total),
+                None => {
+                    self.devices.push(DeviceState { memory: Memory::of(device), ..DeviceState::default() });
+                    self.unengaged += 1;
+                }
+            }
+        }
     }
 
     /// Changes what is kept of a device, and the count of those that are not engaged along with it.

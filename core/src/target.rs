@@ -5,9 +5,10 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Capacity, Class, Configuration, InstanceId, ModelId, Needs, Refusal, Scheduler, Wanted,
+    Capacity, Choice, Class, Configuration, InstanceId, ModelId, Needs, Refusal, Scheduler, WaitReason, Wanted,
     job::Ask,
     queue::{Line, LineId, Scope},
+    residency::Residency,
 };
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -20,6 +21,11 @@ pub(crate) struct Target {
     pub servers: Vec<InstanceId>,
     /// The variant chosen last, by class: an event is written when it changes.
     pub chosen: [Option<ModelId>; 3],
+    /// The variant that waiting heads of a class are for, by class, where the planner has said so, and why not the best.
+    pub assigned: [Option<ModelId>; 3],
+    pub because: [Choice; 3],
+    /// Why the head of a class waits for a model, by class.
+    pub why: [Option<WaitReason>; 3],
     /// Jobs routed in turn so far.
     pub routed: u64,
     /// The most inputs that a batch of any variant takes; `None` where none batches.
@@ -58,8 +64,18 @@ impl Scheduler {
         let number = self.targets.len() as u32;
         let shared = self.add_line(number, Scope::Shared);
         let smallest_batch = self.smallest_batch(&variants);
-        let (servers, chosen, outputs) = (Vec::new(), [None; 3], [None; 3]);
-        self.targets.push(Target { variants, shared, servers, chosen, routed: 0, smallest_batch, outputs });
+        self.targets.push(Target {
+            variants,
+            shared,
+            servers: Vec::new(),
+            chosen: [None; 3],
+            assigned: [None; 3],
+            because: [Choice::Best; 3],
+            why: [None; 3],
+            routed: 0,
+            smallest_batch,
+            outputs: [None; 3],
+        });
         self.connect(number);
         number
     }
@@ -151,14 +167,21 @@ impl Scheduler {
         line.scope != Scope::Shared || self.serves(line.target, class, model)
     }
 
-    /// Whether a class of a target may use this variant.
+    /// Whether a class of a target may use this variant: interactive work the one it is meant for, lower classes any but one
+    /// that a user is talking to while they are meant for another.
     pub(crate) fn serves(&self, target: u32, class: Class, model: ModelId) -> bool {
         let target = &self.targets[target as usize];
-        if class != Class::Interactive || target.variants.len() == 1 {
+        if target.variants.len() == 1 {
             return true;
         }
-        let best = target.variants.iter().find(|&&variant| self.is_present(variant));
-        best == Some(&model)
+        let assigned = target.assigned[class.index()];
+        if class != Class::Interactive {
+            return assigned.is_none_or(|meant| meant == model) || !self.hot(model);
+        }
+        match assigned.filter(|&meant| self.residency == Residency::Managed && self.is_present(meant)) {
+            Some(meant) => meant == model,
+            None => target.variants.iter().find(|&&variant| self.is_present(variant)) == Some(&model),
+        }
     }
 
     /// Whether a model has an instance that takes work, or will.

@@ -1,6 +1,6 @@
 //! What is due when. Every due time but the expiries is read off devices and instances, so no stale timer exists.
 
-use crate::{Class, DeviceId, Effects, Scheduler, Time, scheduler::Holding};
+use crate::{Class, DeviceId, Effects, Scheduler, Time, residency::Residency, scheduler::Holding};
 
 impl Scheduler {
     /// Acts on everything that was due by `until`.
@@ -8,6 +8,9 @@ impl Scheduler {
         self.now = self.now.max(until);
         self.lapsing = true;
         self.expire(until, effects);
+        if self.residency == Residency::Managed {
+            self.lapse_memory(effects);
+        }
         for id in (0..self.devices.len() as u32).map(DeviceId) {
             self.lapse_turn(id, effects);
             self.lapse_holds(id);
@@ -16,6 +19,33 @@ impl Scheduler {
             self.settle_device(id, effects);
         }
         self.lapsing = false;
+    }
+
+    /// Acts on what is due of memory and residency.
+    fn lapse_memory(&mut self, effects: &mut Effects) {
+        self.lapse_breakers(effects);
+        for id in (0..self.devices.len() as u32).map(DeviceId) {
+            self.lapse_releases(id, effects);
+            self.lapse_pressure(id, effects);
+            self.shrink(id);
+            self.relieve(id, effects);
+            self.lapse_idle(id, effects);
+        }
+    }
+
+    fn memory_due(&self) -> Option<Time> {
+        let mut due = earlier(self.replan_at, self.breaker_due());
+        for id in (0..self.devices.len() as u32).map(DeviceId) {
+            let own = [
+                self.release_due(id),
+                self.pressure_due(id),
+                self.shrinks_at(id),
+                self.relief_due(id),
+                self.idle_due(id),
+            ];
+            due = own.into_iter().fold(due, earlier);
+        }
+        due
     }
 
     fn lapse_holds(&mut self, id: DeviceId) {
@@ -27,6 +57,9 @@ impl Scheduler {
 
     pub(crate) fn next_wake(&self) -> Option<Time> {
         let mut wake = self.expiry.first();
+        if self.residency == Residency::Managed {
+            wake = earlier(wake, self.memory_due());
+        }
         let lower = self.lower_queued() > 0;
         let plain = !lower && self.holding == Holding::No;
         if plain && self.unengaged == 0 {

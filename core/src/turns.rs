@@ -9,12 +9,16 @@ impl Scheduler {
     pub(crate) fn has_turn(&self, instance: &Instance) -> bool {
         match self.devices[instance.device.index()].turn {
             Some(turn) => {
-                turn.model == instance.model
-                    && self.now < turn.until
-                    && self.head(instance, Class::Background).is_some()
+                turn.model == instance.model && self.now < turn.until && self.goes_before_background(instance)
             }
-            None => self.is_overdue(instance) && self.head(instance, Class::Background).is_some(),
+            None => self.is_overdue(instance) && self.goes_before_background(instance),
         }
+    }
+
+    /// Whether background work waits for this instance, or for memory of its device.
+    fn goes_before_background(&self, instance: &Instance) -> bool {
+        let lacks = self.devices[instance.device.index()].background_lacks;
+        lacks || self.head(instance, Class::Background).is_some()
     }
 
     fn is_overdue(&self, instance: &Instance) -> bool {

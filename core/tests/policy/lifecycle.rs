@@ -25,8 +25,8 @@ fn an_instance_is_stopped_only_after_its_last_step() {
     let stop = Effect::Stop { attempt: Attempt(2), instance: InstanceId(0), cause: StopCause::Operator };
     assert!(world.log.contains(&stop));
     world.input(Input::StopFinished { attempt: Attempt(2), instance: InstanceId(0) });
-    assert_eq!(stages(&world), [Stage::Ready]);
-    assert!(!world.runs(late), "draining is final");
+    assert_eq!(stages(&world), [Stage::Ready, Stage::Loading], "draining is final: a fresh one is loaded");
+    assert!(!world.runs(late));
 }
 
 #[test]
@@ -35,8 +35,7 @@ fn a_loaded_instance_takes_what_waited_for_it() {
     world.input(Input::Operator(Request::Unload { instance: InstanceId(0) }));
     world.input(Input::StopFinished { attempt: Attempt(0), instance: InstanceId(0) });
     let job = world.submit(request(0, Class::Interactive));
-    assert_eq!(world.why_waits(job), Some(WaitReason::NotLoaded));
-    world.input(Input::Operator(Request::Load { model: ModelId(0), device: DeviceId(0) }));
+    assert_eq!(world.why_waits(job), Some(WaitReason::Loading { instance: InstanceId(2) }));
     let later = world.submit(request(0, Class::Background));
     assert_eq!(world.why_waits(later), Some(WaitReason::Loading { instance: InstanceId(2) }));
     world.input(Input::LoadFinished { attempt: Attempt(1), instance: InstanceId(2), footprint: None });
@@ -64,7 +63,7 @@ fn nothing_is_granted_on_an_instance_whose_process_is_gone() {
     assert!(world.grants.is_empty());
     assert_eq!(world.finished.get(&jobs[0]), None, "it waits for the next instance");
     assert_eq!(world.finished.get(&jobs[1]), Some(&Outcome::Failed(Failure::Step(GrantFailure::Crashed))));
-    assert_eq!(stages(&world), [Stage::Ready]);
+    assert_eq!(stages(&world), [Stage::Ready, Stage::Loading]);
 }
 
 #[test]

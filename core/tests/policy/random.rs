@@ -150,7 +150,13 @@ impl Storm {
         }
         self.answered = self.world.log.len();
         while let Some(attempt) = self.aborted.pop() {
-            self.end_grant(attempt, Some(GrantFailure::Aborted));
+            match self.loads.iter().position(|load| load.0.0 == attempt) {
+                Some(at) => {
+                    let (attempt, instance) = self.loads.remove(at);
+                    self.input(Input::LoadFailed { attempt, instance, cause: LoadFailure::Stopped });
+                }
+                None => self.end_grant(attempt, Some(GrantFailure::Aborted)),
+            }
         }
     }
 
@@ -284,30 +290,10 @@ impl Storm {
                 return;
             }
             self.answer_life_cycle();
-            self.reload(configuration);
             self.end_some_grant(None);
             self.pass_time();
         }
         panic!("jobs never ended: {:#?}", self.world.scheduler.view());
-    }
-
-    /// Brings back a model that has no instance.
-    fn reload(&mut self, configuration: &Configuration) {
-        if self.loads.is_empty() && self.stops.is_empty() {
-            for (number, model) in configuration.models.iter().enumerate() {
-                let absent = self
-                    .world
-                    .scheduler
-                    .view()
-                    .devices
-                    .iter()
-                    .all(|device| device.instances.iter().all(|instance| instance.model.index() != number));
-                if absent {
-                    let (model, device) = (ModelId(number as u32), model.placements[0].device);
-                    self.input(Input::Operator(Request::Load { model, device }));
-                }
-            }
-        }
     }
 }
 

@@ -1,0 +1,81 @@
+//! Exit is not release: memory of a process that is gone stays booked until a reading shows it free.
+
+use serde::{Deserialize, Serialize};
+
+use super::Memory;
+use crate::{Bytes, DeviceId, Effect, Effects, InstanceId, Note, Scheduler, Span, Time};
+
+/// While a release is awaited the device is read again and again after this time.
+const READ_EVERY: Span = Span::from_millis(50);
+
+/// Memory of a process that is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Leftover {
+    pub instance: InstanceId,
+    pub bytes: Bytes,
+    /// When the process went.
+    pub since: Time,
+    /// When the device is read next.
+    pub read_next: Time,
+}
+
+impl Memory {
+    /// At most `rest` of what was left over is still in use: the oldest is taken to be free first.
+    pub fn give_back(&mut self, rest: Bytes) {
+        let all = self.leftovers.iter().fold(Bytes::ZERO, |sum, one| sum.plus(one.bytes));
+        let mut free = all.minus(rest);
+        for leftover in &mut self.leftovers {
+            let part = free.min(leftover.bytes);
+            leftover.bytes = leftover.bytes.minus(part);
+            free = free.minus(part);
+        }
+        self.leftovers.retain(|leftover| leftover.bytes > Bytes::ZERO);
+    }
+}
+
+impl Scheduler {
+    /// A process is gone: what it held is awaited.
+    pub(crate) fn await_release(&mut self, id: InstanceId, effects: &mut Effects) {
+        let (device, bytes, now) = (self.instances[id.index()].device, self.instances[id.index()].booked, self.now);
+        self.book(id, Bytes::ZERO);
+        let memory = &mut self.devices[device.index()].memory;
+        if !memory.is_known() || memory.read_at.is_none() || bytes == Bytes::ZERO {
+            return;
+        }
+        memory.leftovers.push(Leftover { instance: id, bytes, since: now, read_next: now.after(READ_EVERY) });
+        effects.push(Effect::Snapshot { device });
+    }
+
+    /// Reads a device again while a release is awaited, and believes in one that takes too long.
+    pub(crate) fn lapse_releases(&mut self, id: DeviceId, effects: &mut Effects) {
+        let (now, limit) = (self.now, self.policy().release_timeout);
+        let memory = &mut self.devices[id.index()].memory;
+        if memory.leftovers.is_empty() {
+            return;
+        }
+        memory.leftovers.retain(|one| {
+            let keep = now < one.since.after(limit);
+            if !keep {
+                effects.note(Note::ReleaseOverdue { instance: one.instance, bytes: one.bytes });
+            }
+            keep
+        });
+        let mut due = false;
+        for one in &mut memory.leftovers {
+            if now >= one.read_next {
+                one.read_next = now.after(READ_EVERY);
+                due = true;
+            }
+        }
+        if due {
+            effects.push(Effect::Snapshot { device: id });
+        }
+    }
+
+    /// When a device that awaits a release is read again, or believes in it.
+    pub(crate) fn release_due(&self, id: DeviceId) -> Option<Time> {
+        let limit = self.policy().release_timeout;
+        let leftovers = self.devices[id.index()].memory.leftovers.iter();
+        leftovers.map(|one| one.read_next.min(one.since.after(limit))).min()
+    }
+}

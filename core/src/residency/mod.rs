@@ -1,0 +1,36 @@
+//! Residency: which models are in memory, which come and which go.
+//!
+//! After every input [`plan`] looks at the heads of the queues that no instance serves, higher classes first, and decides
+//! for each whether its model is loaded now, waits for memory that is being freed, lets victims go, or has to wait; the
+//! reason is kept with the target. A decision to evict makes a [`Pending`] load that owns the bytes it waits for, so that
+//! two decisions never count on the same memory.
+
+mod breaker;
+mod demand;
+mod fit;
+mod loads;
+mod pending;
+mod permission;
+mod plan;
+mod relief;
+mod turn;
+mod unload;
+mod variant;
+mod victims;
+
+use serde::{Deserialize, Serialize};
+
+pub(crate) use breaker::{Breaker, FailedLoad};
+pub(crate) use demand::Demand;
+pub(crate) use fit::Needs;
+pub(crate) use loads::{Load, Loads};
+pub(crate) use pending::{Guarded, Pending};
+
+/// Whether models come and go at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Residency {
+    /// Every model is where it may be and no memory is counted: there is nothing to plan.
+    Fixed,
+    /// They are loaded on demand.
+    Managed,
+}

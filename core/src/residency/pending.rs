@@ -1,0 +1,75 @@
+//! Pending loads: models for which memory is being freed. They own the bytes they wait for.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Bytes, Class, DeviceId, Effects, JobId, ModelId, Note, Scheduler};
+
+/// A load that waits for memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Pending {
+    pub model: ModelId,
+    pub class: Class,
+    /// The oldest job that wanted it when it was last looked at.
+    pub job: JobId,
+    pub needs: Bytes,
+    /// Whether the guard is loading it.
+    pub guarded: Guarded,
+    /// Whether the pass under way still wants it.
+    #[serde(skip)]
+    pub wanted: bool,
+}
+
+/// On whose account a load is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Guarded {
+    No,
+    /// In interactive mode, by the guard.
+    Yes,
+}
+
+/// Who goes before whom: the class, then the older job.
+pub(crate) type Precedence = (Class, JobId);
+
+impl Scheduler {
+    /// What is available on a device to a load of this precedence: the budget less what is committed and what is owed to
+    /// pending loads that go before it. Negative where more is owed than there is.
+    pub(crate) fn available(&self, id: DeviceId, model: ModelId, before: Precedence) -> i128 {
+        let Some(budget) = self.budget(id) else { return i128::MAX };
+        let owed = self.devices[id.index()].pending.iter().filter(|one| one.model != model);
+        let owed = owed.filter(|one| (one.class, one.job) < before).map(|one| i128::from(one.needs.get()));
+        i128::from(budget.get()) - i128::from(self.committed(id).get()) - owed.sum::<i128>()
+    }
+
+    pub(crate) fn pending(&self, id: DeviceId, model: ModelId) -> Option<&Pending> {
+        self.devices[id.index()].pending.iter().find(|one| one.model == model)
+    }
+
+    /// Makes a load wait for memory, or brings one that does up to date.
+    pub(crate) fn await_memory(&mut self, id: DeviceId, load: Pending, missing: Bytes, effects: &mut Effects) {
+        let pending = &mut self.devices[id.index()].pending;
+        match pending.iter_mut().find(|one| one.model == load.model) {
+            Some(known) => *known = load,
+            None => {
+                pending.push(load);
+                let (model, needs) = (load.model, load.needs);
+                effects.note(Note::LoadPending { model, device: id, needs, missing });
+            }
+        }
+    }
+
+    pub(crate) fn forget_pending(&mut self, id: DeviceId, model: ModelId) {
+        self.devices[id.index()].pending.retain(|one| one.model != model);
+    }
+
+    /// Drops the pending loads that no waiting job wants any more. Their victims leave all the same.
+    pub(crate) fn drop_unwanted(&mut self, effects: &mut Effects) {
+        for (number, device) in self.devices.iter_mut().enumerate() {
+            device.pending.retain(|one| {
+                if !one.wanted {
+                    effects.note(Note::LoadDropped { model: one.model, device: DeviceId(number as u32) });
+                }
+                one.wanted
+            });
+        }
+    }
+}

@@ -1,0 +1,426 @@
+//! The pass over everything that waits for a model: what loads, who goes, who waits and why.
+
+use alloc::vec::Vec;
+
+use super::{
+    Residency,
+    loads::Load,
+    pending::{Guarded, Pending},
+    victims::{Relief, Victims},
+};
+use crate::{
+    Bytes, Class, DeviceId, Effect, Effects, Failure, InstanceId, JobId, ModelId, Note, Outcome, Scheduler, Time,
+    WaitReason, device::DeviceState, instance::Slot, queue::Rank,
+};
+
+/// The head of a queue that wants a model.
+#[derive(Clone, Debug)]
+pub(crate) struct Wanting {
+    pub target: u32,
+    pub class: Class,
+    pub job: JobId,
+    rank: Rank,
+    /// Since when it has made no progress.
+    pub progress: Time,
+    /// The model it wants now; while variants are compared, those it may not evict for itself.
+    pub models: Vec<ModelId>,
+}
+
+/// How a model can be had on a device.
+#[derive(Clone, Debug)]
+pub(crate) enum Way {
+    /// It fits.
+    Fits,
+    /// It fits once what is leaving has left; so much is missing until then.
+    Coming(Bytes),
+    /// These have to go first.
+    Evict(Victims, Bytes),
+    /// Not now; perhaps from then on.
+    No(WaitReason, Option<Time>),
+}
+
+/// Whether a load may cost anybody their place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Means {
+    /// Only what is free.
+    Free,
+    /// What may be evicted, too.
+    Any,
+}
+
+impl Scheduler {
+    /// Decides for every queue that no instance serves what is done about it.
+    pub(crate) fn plan(&mut self, effects: &mut Effects) {
+        if self.residency == Residency::Fixed {
+            return;
+        }
+        self.replan_at = None;
+        let loads: Vec<Option<Time>> = self.devices.iter().map(|device| device.interactive_load).collect();
+        for device in &mut self.devices {
+            device.interactive_load_waits = false;
+            device.interactive_load = None;
+            device.background_lacks = false;
+            device.pending.iter_mut().for_each(|one| one.wanted = false);
+        }
+        let before = self.assignments;
+        self.preload(effects);
+        for wanting in self.wanting(Class::Interactive) {
+            self.provide(wanting, effects);
+        }
+        self.end_turns();
+        for wanting in self.lower_wanting() {
+            self.provide(wanting, effects);
+        }
+        self.drop_unwanted(effects);
+        let changed = |(device, load): (&DeviceState, &Option<Time>)| device.interactive_load != *load;
+        if self.assignments != before || self.devices.iter().zip(&loads).any(changed) {
+            self.settle_all(effects);
+        }
+    }
+
+    /// The heads of a class that wait in shared queues, in the order in which they may load and evict.
+    fn wanting(&self, class: Class) -> Vec<Wanting> {
+        if self.queued[class.index()].jobs == 0 {
+            return Vec::new();
+        }
+        let mut heads: Vec<Wanting> = Vec::new();
+        for (number, target) in self.targets.iter().enumerate() {
+            let Some(rank) = self.lines[target.shared.index()].class(class).first_rank() else { continue };
+            let Some(job) = self.jobs.get(rank.job.0) else { continue };
+            let (target, progress) = (number as u32, job.progress);
+            heads.push(Wanting { target, class, job: rank.job, rank, progress, models: Vec::new() });
+        }
+        heads.sort_by_key(|head| head.rank);
+        heads
+    }
+
+    /// Those of the lower classes: first the starved, by their last progress over both classes, since in interactive mode
+    /// the guard takes them in that order; then by class.
+    fn lower_wanting(&self) -> Vec<Wanting> {
+        let mut heads = self.wanting(Class::Background);
+        heads.extend(self.wanting(Class::Batch));
+        let patience = self.policy().background_max_starvation;
+        let guards = self.devices.iter().any(|device| device.mode == crate::Mode::Interactive);
+        if guards && !patience.is_zero() {
+            heads.sort_by_key(|head| {
+                let starved = self.now >= head.progress.after(patience);
+                if starved { (0, head.progress, head.class, head.rank) } else { (1, Time::ZERO, head.class, head.rank) }
+            });
+        }
+        heads
+    }
+
+    fn provide(&mut self, mut wanting: Wanting, effects: &mut Effects) {
+        let shared = self.targets[wanting.target as usize].shared;
+        if self.lines[shared.index()].class(wanting.class).first() != Some(wanting.job) {
+            return;
+        }
+        if self.fail_if_impossible(&wanting, effects) {
+            return;
+        }
+        let reason = match self.targets[wanting.target as usize].variants[..] {
+            [only] => {
+                wanting.models.push(only);
+                self.provide_model(&wanting, Means::Any, effects)
+            }
+            _ => self.provide_variant(wanting.clone(), effects),
+        };
+        self.explain_wait(&wanting, reason, effects);
+    }
+
+    /// Keeps the reason with the target, and notes one that is new.
+    fn explain_wait(&mut self, wanting: &Wanting, reason: Option<WaitReason>, effects: &mut Effects) {
+        let kept = &mut self.targets[wanting.target as usize].why[wanting.class.index()];
+        let kind = |reason: &Option<WaitReason>| reason.as_ref().map(core::mem::discriminant);
+        let news = kind(kept) != kind(&reason);
+        *kept = reason;
+        if let (true, Some(reason)) = (news, reason) {
+            effects.note(Note::Waits { job: wanting.job, reason });
+        }
+    }
+
+    /// Fails every job of a target of which no variant can ever be had, or all have failed too often.
+    fn fail_if_impossible(&mut self, wanting: &Wanting, effects: &mut Effects) -> bool {
+        let target = &self.targets[wanting.target as usize];
+        let variants = target.variants.clone();
+        let outcome = if let Some((needs, room)) = self.never_fits(&variants) {
+            Failure::CannotFit { needs, room }
+        } else if self.are_broken(&variants) {
+            Failure::Broken
+        } else {
+            return false;
+        };
+        let jobs = self.lines[target.shared.index()].jobs_by_age();
+        for job in jobs {
+            self.drop_job(job, Outcome::Failed(outcome), effects);
+        }
+        true
+    }
+
+    /// Whether every variant failed too often and none is there.
+    pub(crate) fn are_broken(&self, variants: &[ModelId]) -> bool {
+        variants.iter().all(|&model| self.models[model.index()].breaker.is_open() && !self.is_present(model))
+    }
+
+    /// Has a model loaded for a head, if that is due; says why the head waits, `None` if not for a load.
+    pub(crate) fn provide_model(&mut self, by: &Wanting, means: Means, effects: &mut Effects) -> Option<WaitReason> {
+        let &model = by.models.first()?;
+        let (mut ready, mut loading, mut leaving) = (None, None, None);
+        for id in self.instances_of(model) {
+            match &self.instances[id.index()].slot {
+                Slot::Ready { .. } => ready = Some(id),
+                Slot::Loading { expected, then: None, .. } => loading = loading.or(Some((id, *expected))),
+                slot if slot.is_leaving() => leaving = leaving.or(Some(id)),
+                Slot::Loading { .. } | Slot::Draining { .. } | Slot::Stopping { .. } | Slot::Gone => {}
+            }
+        }
+        if let Some((id, expected)) = loading {
+            self.await_load(by, self.instances[id.index()].device, expected);
+            return ready.is_none().then_some(WaitReason::Loading { instance: id });
+        }
+        if ready.is_some() {
+            self.replicate(by, effects);
+            return None;
+        }
+        self.lacks(by, model);
+        if let Some(until) = self.models[model.index()].breaker.next_try(self.now) {
+            self.wake_by(until);
+            return Some(WaitReason::BackOff { until });
+        }
+        self.load_somewhere(by, means, leaving, effects)
+    }
+
+    fn load_somewhere(
+        &mut self,
+        by: &Wanting,
+        means: Means,
+        leaving: Option<InstanceId>,
+        effects: &mut Effects,
+    ) -> Option<WaitReason> {
+        let &model = by.models.first()?;
+        let Some((device, way, guarded)) = self.best_way(by, means, effects) else {
+            return Some(leaving.map_or(WaitReason::NotLoaded, |instance| WaitReason::Draining { instance }));
+        };
+        let expected = self.now.after(self.load_time(model, device));
+        let reason = match way {
+            Way::Fits => {
+                if !self.loads_are_full(device) {
+                    let load = Load { model, device, class: by.class, guarded };
+                    let instance = self.begin_load(load, effects)?;
+                    self.await_load(by, device, expected);
+                    return Some(WaitReason::Loading { instance });
+                }
+                self.keep_pending(device, by, guarded, Bytes::ZERO, effects);
+                WaitReason::LoadSlotBusy { device }
+            }
+            Way::Coming(missing) => {
+                self.keep_pending(device, by, guarded, missing, effects);
+                WaitReason::FreeingMemory { device, missing }
+            }
+            Way::Evict(victims, missing) => {
+                self.keep_pending(device, by, guarded, missing, effects);
+                self.evict(&victims, by, effects);
+                WaitReason::FreeingMemory { device, missing }
+            }
+            Way::No(reason, at) => {
+                if let Some(at) = at {
+                    self.wake_by(at);
+                }
+                if by.class == Class::Interactive && at.is_some() {
+                    self.devices[device.index()].interactive_load_waits = true;
+                }
+                return Some(reason);
+            }
+        };
+        self.await_load(by, device, expected);
+        if by.class == Class::Interactive {
+            self.devices[device.index()].interactive_load_waits = true;
+        }
+        Some(reason)
+    }
+
+    fn keep_pending(
+        &mut self,
+        device: DeviceId,
+        by: &Wanting,
+        guarded: Guarded,
+        missing: Bytes,
+        effects: &mut Effects,
+    ) {
+        let Some(&model) = by.models.first() else { return };
+        let needs = self.need(model, device);
+        let load = Pending { model, class: by.class, job: by.job, needs, guarded, wanted: true };
+        self.await_memory(device, load, missing, effects);
+    }
+
+    /// Interactive work waits for a load that is expected to end then: lower classes may only do what ends before.
+    fn await_load(&mut self, by: &Wanting, device: DeviceId, expected: Time) {
+        if by.class == Class::Interactive {
+            let known = &mut self.devices[device.index()].interactive_load;
+            *known = Some(known.map_or(expected, |at| at.min(expected)));
+        }
+    }
+
+    /// Background work has no instance: overdue batch work gets its turn against it.
+    fn lacks(&mut self, by: &Wanting, model: ModelId) {
+        if by.class == Class::Background {
+            for device in self.places(model) {
+                self.devices[device.index()].background_lacks = true;
+            }
+        }
+    }
+
+    /// The best way to a model over the devices it may be placed on: where it fits, the least busy first; where it will; the
+    /// cheapest eviction. Ties go by the order of devices. `None`: it has a leaving instance wherever it may be placed.
+    fn best_way(&mut self, by: &Wanting, means: Means, effects: &mut Effects) -> Option<(DeviceId, Way, Guarded)> {
+        let &model = by.models.first()?;
+        let mut devices = self.places(model);
+        devices.retain(|&device| !self.has_instance(model, device));
+        if let Some(at) = devices.iter().position(|&device| self.pending(device, model).is_some()) {
+            devices = alloc::vec![devices[at]];
+        }
+        let mut best: Option<(DeviceId, Way, Guarded)> = None;
+        for device in devices {
+            let (way, guarded) = self.way_on(device, by, means, effects);
+            if best.as_ref().is_none_or(|(known, kept, _)| self.is_better((device, &way), (*known, kept))) {
+                best = Some((device, way, guarded));
+            }
+        }
+        best
+    }
+
+    fn is_better(&self, (device, way): (DeviceId, &Way), (known, kept): (DeviceId, &Way)) -> bool {
+        match (way, kept) {
+            (Way::Fits, Way::Fits) => self.business(device) < self.business(known),
+            (Way::Evict(victims, _), Way::Evict(others, _)) => victims.price < others.price,
+            (Way::No(_, Some(at)), Way::No(_, known)) => known.is_none_or(|known| *at < known),
+            _ => way.order() < kept.order(),
+        }
+    }
+
+    /// How busy a device is: the grants under way on it, then its models.
+    fn business(&self, id: DeviceId) -> (usize, usize) {
+        let instances = &self.devices[id.index()].instances;
+        let grants = instances.iter().map(|one| self.instances[one.index()].slot.running().len()).sum();
+        (grants, instances.len())
+    }
+
+    /// How a model can be had on one device, and on whose account.
+    pub(crate) fn way_on(
+        &mut self,
+        device: DeviceId,
+        by: &Wanting,
+        means: Means,
+        effects: &mut Effects,
+    ) -> (Way, Guarded) {
+        let guarded = match self.may_load(device, by) {
+            Ok(guarded) => guarded,
+            Err(reason) => return (Way::No(reason, None), Guarded::No),
+        };
+        if !self.is_fresh(device, effects) {
+            let again = self.asks_again(device);
+            return (Way::No(WaitReason::MonitorStale { device }, again), guarded);
+        }
+        (self.way_by_memory(device, by, means), guarded)
+    }
+
+    fn way_by_memory(&mut self, device: DeviceId, by: &Wanting, means: Means) -> Way {
+        let Some(&model) = by.models.first() else { return Way::No(WaitReason::NotLoaded, None) };
+        let need = i128::from(self.need(model, device).get());
+        let available = self.available(device, model, (by.class, by.job));
+        if available >= need {
+            return Way::Fits;
+        }
+        let missing = bytes(need - available);
+        let short = need - available - i128::from(self.coming(device).get());
+        if short <= 0 {
+            return Way::Coming(missing);
+        }
+        if means == Means::Free {
+            return Way::No(WaitReason::NoRoom { device, until: None }, None);
+        }
+        if by.class == Class::Interactive {
+            self.contest(device, by.job);
+        }
+        match self.victims(device, by, bytes(short).get()) {
+            Relief::Enough(victims) => Way::Evict(victims, missing),
+            Relief::NotYet(until) => {
+                let foreign = self.devices[device.index()].memory.foreign;
+                let reason = if i128::from(foreign.get()) >= short {
+                    WaitReason::ForeignMemory { device, used: foreign }
+                } else {
+                    WaitReason::NoRoom { device, until }
+                };
+                Way::No(reason, until)
+            }
+        }
+    }
+
+    /// One more replica of a model that is there: only if no instance has a free slot, it fits and nobody has to go.
+    fn replicate(&mut self, by: &Wanting, effects: &mut Effects) {
+        let Some(&model) = by.models.first() else { return };
+        let most = match self.configuration.models[model.index()].replicas {
+            crate::Replicas::Count(count) => count as usize,
+            crate::Replicas::All => usize::MAX,
+        };
+        let there: Vec<InstanceId> = self.instances_of(model).collect();
+        let roomy = there.iter().any(|id| self.has_room(&self.instances[id.index()], by.class));
+        if there.len() >= most || there.len() >= self.places(model).len() || roomy {
+            return;
+        }
+        if self.models[model.index()].breaker.next_try(self.now).is_some() {
+            return;
+        }
+        if let Some((device, Way::Fits, guarded)) = self.best_way(by, Means::Free, effects)
+            && !self.loads_are_full(device)
+        {
+            self.begin_load(Load { model, device, class: by.class, guarded }, effects);
+        }
+    }
+
+    /// Loads what is to be there from the start, and brings back what is pinned.
+    fn preload(&mut self, effects: &mut Effects) {
+        for number in 0..self.models.len() {
+            let model = ModelId(number as u32);
+            let configured = &self.configuration.models[number];
+            let due = configured.preload && (configured.pinned || !self.models[number].loads.preloaded);
+            if !due || self.models[number].removed || self.is_present(model) {
+                continue;
+            }
+            let job = JobId(0);
+            let rank = Rank { due: Time::ZERO, job };
+            let (class, progress) = (Class::Interactive, self.now);
+            let by = Wanting { target: model.0, class, job, rank, progress, models: alloc::vec![model] };
+            let free = self.models[number].breaker.next_try(self.now).is_none();
+            if free
+                && let Some((device, Way::Fits, guarded)) = self.best_way(&by, Means::Free, effects)
+                && !self.loads_are_full(device)
+                && self.begin_load(Load { model, device, class: Class::Batch, guarded }, effects).is_some()
+            {
+                self.models[number].loads.preloaded = true;
+            }
+        }
+    }
+
+    /// Whether this step already says why a job waits.
+    pub(crate) fn is_explained(&self, job: JobId, effects: &Effects) -> bool {
+        self.residency == Residency::Managed
+            && effects.iter().any(|effect| matches!(effect, Effect::Note(Note::Waits { job: one, .. }) if *one == job))
+    }
+}
+
+impl Way {
+    fn order(&self) -> u32 {
+        match self {
+            Way::Fits => 0,
+            Way::Coming(_) => 1,
+            Way::Evict(..) => 2,
+            Way::No(_, Some(_)) => 3,
+            Way::No(_, None) => 4,
+        }
+    }
+}
+
+fn bytes(count: i128) -> Bytes {
+    Bytes::new(u64::try_from(count.max(0)).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,140 @@
+//! Families: which variant a waiting head is for.
+//!
+//! Interactive work gets the best variant that can be had, as for that model alone; a lesser one only if the better ones
+//! fail again and again, cannot fit, or are leaving with their bytes promised. Lower classes get the best that runs without
+//! evicting anything and without a slot of a model the user is talking to; else a hot one with an unreserved slot; else one
+//! that needs an eviction.
+
+use alloc::vec::Vec;
+
+use super::plan::{Means, Wanting, Way};
+use crate::{Choice, Class, DeviceId, Effects, InstanceId, ModelId, Scheduler, WaitReason, instance::Slot};
+
+impl Scheduler {
+    pub(crate) fn provide_variant(&mut self, by: Wanting, effects: &mut Effects) -> Option<WaitReason> {
+        let variants = self.targets[by.target as usize].variants.clone();
+        match by.class {
+            Class::Interactive => self.provide_best(by, &variants, effects),
+            Class::Background | Class::Batch => self.provide_cheapest(by, &variants, effects),
+        }
+    }
+
+    fn provide_best(&mut self, mut by: Wanting, variants: &[ModelId], effects: &mut Effects) -> Option<WaitReason> {
+        let mut because = Choice::Best;
+        for &model in variants {
+            by.models = alloc::vec![model];
+            match self.obstacle(&by, model, effects) {
+                None => {
+                    self.assign(&by, Some(model), because);
+                    return self.provide_model(&by, Means::Any, effects);
+                }
+                Some(obstacle) => because = obstacle,
+            }
+        }
+        let &best = variants.first()?;
+        by.models = alloc::vec![best];
+        self.assign(&by, Some(best), Choice::Best);
+        self.provide_model(&by, Means::Any, effects)
+    }
+
+    /// Why interactive work cannot have a variant; `None`: it can, now or after a turn.
+    fn obstacle(&mut self, by: &Wanting, model: ModelId, effects: &mut Effects) -> Option<Choice> {
+        if self.is_present(model) {
+            return None;
+        }
+        if self.models[model.index()].breaker.next_try(self.now).is_some() {
+            return Some(Choice::BetterBroken);
+        }
+        let leaving: Vec<InstanceId> = self.instances_of(model).collect();
+        let promised = |id: &InstanceId| {
+            let device = self.instances[id.index()].device;
+            !self.devices[device.index()].pending.is_empty()
+        };
+        if leaving.iter().any(promised) {
+            return Some(Choice::BetterLeaving);
+        }
+        let mut devices = self.places(model);
+        devices.retain(|&device| !self.has_instance(model, device));
+        let can = devices.into_iter().any(|device| {
+            let way = self.way_on(device, by, Means::Any, effects).0;
+            !matches!(way, Way::No(_, None) | Way::No(WaitReason::ForeignMemory { .. }, _))
+        });
+        if can || !leaving.is_empty() { None } else { Some(Choice::BetterTooLarge) }
+    }
+
+    fn provide_cheapest(&mut self, mut by: Wanting, variants: &[ModelId], effects: &mut Effects) -> Option<WaitReason> {
+        if let Some((model, place)) = self.free_variant(&by, variants) {
+            let because = if place == 0 { Choice::Best } else { Choice::BetterNeedsEviction };
+            self.assign(&by, Some(model), because);
+            return None;
+        }
+        for (place, &model) in variants.iter().enumerate() {
+            by.models = alloc::vec![model];
+            let because = if place == 0 { Choice::Best } else { Choice::BetterNeedsEviction };
+            if self.is_present(model) {
+                if !self.hot(model) {
+                    self.assign(&by, Some(model), because);
+                    return self.provide_model(&by, Means::Free, effects);
+                }
+                continue;
+            }
+            if self.can_have(&by, model, Means::Free, effects) {
+                self.assign(&by, Some(model), because);
+                return self.provide_model(&by, Means::Free, effects);
+            }
+        }
+        self.assign(&by, None, Choice::BetterBusy);
+        for &model in variants {
+            by.models = alloc::vec![model];
+            if !self.is_present(model) && self.can_have(&by, model, Means::Any, effects) {
+                self.assign(&by, Some(model), Choice::Best);
+                return self.provide_model(&by, Means::Any, effects);
+            }
+        }
+        self.reason_for_none(by, variants, effects)
+    }
+
+    /// A loaded variant that is not hot and has room right now.
+    fn free_variant(&self, by: &Wanting, variants: &[ModelId]) -> Option<(ModelId, usize)> {
+        variants.iter().enumerate().find_map(|(place, &model)| {
+            let roomy = self.instances_of(model).any(|id| {
+                let instance = &self.instances[id.index()];
+                instance.slot.is_ready() && self.has_room(instance, by.class)
+            });
+            (!self.hot(model) && roomy).then_some((model, place))
+        })
+    }
+
+    fn can_have(&mut self, by: &Wanting, model: ModelId, means: Means, effects: &mut Effects) -> bool {
+        if self.models[model.index()].breaker.next_try(self.now).is_some() {
+            return false;
+        }
+        let mut devices: Vec<DeviceId> = self.places(model);
+        devices.retain(|&device| !self.has_instance(model, device));
+        devices.into_iter().any(|device| !matches!(self.way_on(device, by, means, effects).0, Way::No(..)))
+    }
+
+    /// No variant can be had: the head waits for a slot of one that is there, or for what keeps the best from coming.
+    fn reason_for_none(&mut self, mut by: Wanting, variants: &[ModelId], effects: &mut Effects) -> Option<WaitReason> {
+        let there = variants.iter().any(|&model| {
+            self.instances_of(model).any(|id| matches!(self.instances[id.index()].slot, Slot::Ready { .. }))
+        });
+        if there {
+            return None;
+        }
+        let &best = variants.first()?;
+        by.models = alloc::vec![best];
+        self.provide_model(&by, Means::Any, effects)
+    }
+
+    /// Says which variant a class of a target waits for; queues are offered anew when that changes.
+    fn assign(&mut self, by: &Wanting, model: Option<ModelId>, because: Choice) {
+        let target = &mut self.targets[by.target as usize];
+        target.because[by.class.index()] = because;
+        let assigned = &mut target.assigned[by.class.index()];
+        if *assigned != model {
+            *assigned = model;
+            self.assignments += 1;
+        }
+    }
+}
