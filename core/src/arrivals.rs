@@ -105,7 +105,7 @@ impl Scheduler {
     }
 
     /// A step that is heavier than a batch would never be granted.
-    fn fits(&self, job: &Job) -> Result<(), Refusal> {
+    pub(crate) fn fits(&self, job: &Job) -> Result<(), Refusal> {
         match self.smallest_batch_of(job.target) {
             Some(limit) if job.weight_of(0) > limit => Err(Refusal::TooLarge { limit }),
             Some(_) | None => Ok(()),

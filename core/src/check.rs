@@ -3,8 +3,8 @@
 use alloc::collections::BTreeMap;
 
 use crate::{
-    Attempt, Capacity, Class, DeviceId, InstanceId, JobId, Mode, Right, Scheduler,
-    instance::Instance,
+    Attempt, Bytes, Capacity, Class, DeviceId, InstanceId, JobId, Mode, Right, Scheduler, Tier,
+    instance::{Instance, Slot},
     queue::{Line, LineId},
 };
 
@@ -63,11 +63,133 @@ pub enum Violation {
         /// How many may be.
         limit: u32,
     },
+    /// An instance was told to stop while it had steps in flight.
+    #[error("{instance} was stopped with {running} steps in flight")]
+    StoppedBusy {
+        /// The instance.
+        instance: InstanceId,
+        /// Steps in flight.
+        running: u64,
+    },
+    /// A load was begun for which there was no memory.
+    #[error("{instance} was loaded on {device} although {short} bytes are missing")]
+    Overcommitted {
+        /// What is loaded.
+        instance: InstanceId,
+        /// Where.
+        device: DeviceId,
+        /// What is missing by the scheduler's own books.
+        short: u64,
+    },
+    /// An instance was evicted that may never be.
+    #[error("{instance} ({tier:?}) was evicted for {class:?} work")]
+    WrongVictim {
+        /// The victim.
+        instance: InstanceId,
+        /// How dear it is.
+        tier: Tier,
+        /// For whom.
+        class: Class,
+    },
+    /// One of the victims could have stayed.
+    #[error("{instance} was evicted although the others free enough")]
+    NeedlessVictim {
+        /// The victim.
+        instance: InstanceId,
+    },
+    /// A step of a lower class was started against the rules.
+    #[error("{job} ({class:?}) was started on {instance} against higher work")]
+    OutOfTurn {
+        /// The job.
+        job: JobId,
+        /// Its class.
+        class: Class,
+        /// Where.
+        instance: InstanceId,
+    },
+    /// More loads of a device are under way than may be.
+    #[error("{device} has {loading} loads under way, {limit} may be")]
+    TooManyLoads {
+        /// The device.
+        device: DeviceId,
+        /// Loads under way.
+        loading: u32,
+        /// How many may be.
+        limit: u32,
+    },
+}
+
+/// Decisions that break a rule cannot be seen afterwards, so each is looked at when it is made, on its own grounds.
+impl Scheduler {
+    fn break_rule(&mut self, violation: Violation) {
+        self.broken.get_or_insert(violation);
+    }
+
+    /// Invariant 1: an instance with steps in flight is never stopped.
+    pub(crate) fn audit_stop(&mut self, instance: InstanceId) {
+        let running = self.instances[instance.index()].slot.running().len() as u64;
+        if running > 0 {
+            self.break_rule(Violation::StoppedBusy { instance, running });
+        }
+    }
+
+    /// Invariant 2: what is booked and foreign is within the budget when a load is decided, the load included. An operator's
+    /// load is not decided here.
+    pub(crate) fn audit_load(&mut self, instance: InstanceId, device: DeviceId) {
+        let Some(budget) = self.budget(device) else { return };
+        let booked = self.instances[instance.index()].booked;
+        let short = self.committed(device).minus(budget);
+        if short > Bytes::ZERO && booked > Bytes::ZERO {
+            self.break_rule(Violation::Overcommitted { instance, device, short: short.get() });
+        }
+        let instances = self.devices[device.index()].instances.iter();
+        let loading = instances.filter(|id| matches!(self.instances[id.index()].slot, Slot::Loading { .. })).count();
+        let limit = self.configuration.devices[device.index()].parallel_loads.max(1);
+        if loading > limit as usize {
+            self.break_rule(Violation::TooManyLoads { device, loading: loading as u32, limit });
+        }
+    }
+
+    /// Invariants 6 and 9: pinned models are never victims, hot ones not of lower classes, and none goes in vain.
+    pub(crate) fn audit_eviction(&mut self, victims: &[InstanceId], class: Class, missing: Bytes) {
+        let freed = |victim: &InstanceId| self.instances[victim.index()].booked.get();
+        let all: u64 = victims.iter().map(freed).sum();
+        let needless = victims.iter().find(|victim| all - freed(victim) >= missing.get());
+        let needless = needless.map(|&instance| Violation::NeedlessVictim { instance });
+        let wrong = victims.iter().find_map(|&instance| match (self.tier(instance), class) {
+            (Tier::Pinned, _) | (Tier::Hot, Class::Background | Class::Batch) => {
+                Some(Violation::WrongVictim { instance, tier: self.tier(instance), class })
+            }
+            (Tier::Hot | Tier::Cold, _) => None,
+        });
+        if let Some(violation) = wrong.or(needless) {
+            self.break_rule(violation);
+        }
+    }
+
+    /// Invariant 4: outside of guard grants no lower step starts in interactive mode, nor while a higher one waits for the
+    /// instance.
+    pub(crate) fn audit_grant(&mut self, instance: InstanceId, class: Class, right: Right, line: LineId) {
+        let data = &self.instances[instance.index()];
+        let interactive = self.devices[data.device.index()].mode == Mode::Interactive;
+        let higher = match right {
+            Right::Order => self.higher_waits(data, class),
+            Right::Guard | Right::Turn => self.head(data, Class::Interactive).is_some(),
+        };
+        if (higher || (interactive && right != Right::Guard))
+            && let Some(job) = self.lines[line.index()].class(class).first()
+        {
+            self.break_rule(Violation::OutOfTurn { job, class, instance });
+        }
+    }
 }
 
 impl Scheduler {
     /// Looks whether every invariant holds. Takes time proportional to all that waits and runs.
     pub fn check(&self) -> Result<(), Violation> {
+        if let Some(broken) = &self.broken {
+            return Err(broken.clone());
+        }
         self.check_jobs()?;
         self.check_instances()?;
         self.check_devices()?;
@@ -189,12 +311,18 @@ impl Scheduler {
             Some((line, rank))
                 if self.has_room(instance, class)
                     && !self.waits_for_held(line, class)
-                    && !self.held_for_load(instance, class, rank.job) =>
+                    && !self.may_be_held_for_load(instance, class) =>
             {
                 Err(Violation::NotWorkConserving { job: rank.job, class, instance: id })
             }
             Some(_) | None => Ok(()),
         }
+    }
+
+    /// Whether lower work may be held back by a load that interactive work waits for: what it is predicted to take changes
+    /// with every finished step.
+    fn may_be_held_for_load(&self, instance: &Instance, class: Class) -> bool {
+        class != Class::Interactive && self.devices[instance.device.index()].interactive_load.is_some()
     }
 
     /// Whether a head is held for a batch on another instance of its line.

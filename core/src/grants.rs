@@ -24,6 +24,9 @@ impl Scheduler {
     /// Starts steps of a class on an instance that has room: one, or a batch in queue order while the weights fit. The first
     /// comes from `line`.
     pub(crate) fn grant(&mut self, id: InstanceId, class: Class, right: Right, line: LineId, effects: &mut Effects) {
+        if class != Class::Interactive {
+            self.audit_grant(id, class, right, line);
+        }
         let mut steps = self.spare_steps.pop().unwrap_or_default();
         let expected = self.collect(id, class, line, &mut steps, effects);
         let Some(first) = steps.first().copied() else { return self.spare_steps.push(steps) };
@@ -276,6 +279,11 @@ impl Scheduler {
         self.leave_line(step.job);
         if let Some(job) = self.jobs.get_mut(step.job.0) {
             job.again.push(step.step);
+            job.target = target;
+        }
+        let refusal = self.jobs.get(step.job.0).and_then(|job| self.fits(job).err());
+        if let Some(refusal) = refusal {
+            return self.drop_job(step.job, Outcome::Refused(refusal), effects);
         }
         let line = self.route(step.job, class, target);
         self.enqueue(step.job, line);

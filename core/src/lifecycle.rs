@@ -139,6 +139,7 @@ impl Scheduler {
     }
 
     fn stop(&mut self, id: InstanceId, cause: StopCause, effects: &mut Effects) {
+        self.audit_stop(id);
         let attempt = self.attempt();
         self.instances[id.index()].slot = Slot::Stopping { attempt };
         effects.push(Effect::Stop { attempt, instance: id, cause });

@@ -91,13 +91,18 @@ impl Scheduler {
         }
     }
 
-    /// Finds a waiting job its place again; one whose model is gone fails.
+    /// Finds a waiting job its place again; one whose model is gone fails, and one is refused whose steps were cut for larger
+    /// batches than those of a variant that came back.
     fn sort_in(&mut self, id: JobId, effects: &mut Effects) {
         let Some((ask, class)) = self.jobs.get(id.0).map(|job| (job.ask, job.class)) else { return };
         match self.target_of(ask) {
             Ok(target) => {
                 if let Some(job) = self.jobs.get_mut(id.0) {
                     job.target = target;
+                }
+                let refusal = self.jobs.get(id.0).and_then(|job| self.fits(job).err());
+                if let Some(refusal) = refusal {
+                    return self.drop_job(id, Outcome::Refused(refusal), effects);
                 }
                 let line = self.route(id, class, target);
                 self.enqueue(id, line);

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Attempt, Capacity, Class, Configuration, DeviceId, Effect, Effects, GrantedStep, IdTable, Input, InstanceId, JobId,
-    ModelId, Nonsense, Note, Outcome, Policy, Started, Time,
+    ModelId, Nonsense, Note, Outcome, Policy, Started, Time, Violation,
     device::DeviceState,
     expiry::Expiry,
     instance::Instance,
@@ -52,6 +52,9 @@ pub struct Scheduler {
     /// Whether what is due at `now` is being acted on.
     #[serde(skip)]
     pub(crate) lapsing: bool,
+    /// The first decision that broke a rule; [`Scheduler::check`] tells.
+    #[serde(skip)]
+    pub(crate) broken: Option<Violation>,
     /// Step lists of ended grants, used again.
     #[serde(skip)]
     pub(crate) spare_steps: Vec<Vec<GrantedStep>>,
@@ -131,6 +134,7 @@ impl Scheduler {
             assignments: 0,
             wake: None,
             lapsing: false,
+            broken: None,
             spare_steps: Vec::new(),
         }
     }

@@ -8,7 +8,6 @@ use crate::{
     Capacity, Choice, Class, Configuration, InstanceId, ModelId, Needs, Refusal, Scheduler, WaitReason, Wanted,
     job::Ask,
     queue::{Line, LineId, Scope},
-    residency::Residency,
 };
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -178,7 +177,7 @@ impl Scheduler {
         if class != Class::Interactive {
             return assigned.is_none_or(|meant| meant == model) || !self.hot(model);
         }
-        match assigned.filter(|&meant| self.residency == Residency::Managed && self.is_present(meant)) {
+        match assigned {
             Some(meant) => meant == model,
             None => target.variants.iter().find(|&&variant| self.is_present(variant)) == Some(&model),
         }

@@ -42,6 +42,7 @@ impl Scheduler {
         if read > pressure.level {
             pressure.level = read;
             effects.note(Note::Pressure { device: id, level: read });
+            self.relieve(id, effects);
         }
     }
 

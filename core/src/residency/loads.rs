@@ -120,7 +120,8 @@ impl Scheduler {
     /// eviction where one is possible.
     fn load_ran_out(&mut self, model: ModelId, device: DeviceId, tried: Bytes, effects: &mut Effects) {
         let most = self.most_room(model, device);
-        let left = self.budget(device).map_or(Bytes::ZERO, |budget| budget.minus(self.committed(device)));
+        let kept = self.committed(device).minus(self.coming(device));
+        let left = self.budget(device).map_or(Bytes::ZERO, |budget| budget.minus(kept));
         let more = tried.plus(Bytes::new(tried.get() / 8)).max(left.plus(Bytes::from_mib(1)));
         if let Some(needs) = self.needs_mut(model, device) {
             needs.measured = None;

@@ -33,8 +33,8 @@ pub(crate) enum Way {
     Fits,
     /// It fits once what is leaving has left; so much is missing until then.
     Coming(Bytes),
-    /// These have to go first.
-    Evict(Victims, Bytes),
+    /// These have to go first: so much is missing now, and so much when all that is leaving has left.
+    Evict(Victims, Bytes, Bytes),
     /// Not now; perhaps from then on.
     No(WaitReason, Option<Time>),
 }
@@ -207,6 +207,7 @@ impl Scheduler {
                 if !self.loads_are_full(device) {
                     let load = Load { model, device, class: by.class, guarded };
                     let instance = self.begin_load(load, effects)?;
+                    self.audit_load(instance, device);
                     self.await_load(by, device, expected);
                     return Some(WaitReason::Loading { instance });
                 }
@@ -217,9 +218,9 @@ impl Scheduler {
                 self.keep_pending(device, by, guarded, missing, effects);
                 WaitReason::FreeingMemory { device, missing }
             }
-            Way::Evict(victims, missing) => {
+            Way::Evict(victims, missing, short) => {
                 self.keep_pending(device, by, guarded, missing, effects);
-                self.evict(&victims, by, effects);
+                self.evict(&victims, short, by, effects);
                 WaitReason::FreeingMemory { device, missing }
             }
             Way::No(reason, at) => {
@@ -292,7 +293,7 @@ impl Scheduler {
     fn is_better(&self, (device, way): (DeviceId, &Way), (known, kept): (DeviceId, &Way)) -> bool {
         match (way, kept) {
             (Way::Fits, Way::Fits) => self.business(device) < self.business(known),
-            (Way::Evict(victims, _), Way::Evict(others, _)) => victims.price < others.price,
+            (Way::Evict(victims, ..), Way::Evict(others, ..)) => victims.price < others.price,
             (Way::No(_, Some(at)), Way::No(_, known)) => known.is_none_or(|known| *at < known),
             _ => way.order() < kept.order(),
         }
@@ -343,7 +344,7 @@ impl Scheduler {
             self.contest(device, by.job);
         }
         match self.victims(device, by, bytes(short).get()) {
-            Relief::Enough(victims) => Way::Evict(victims, missing),
+            Relief::Enough(victims) => Way::Evict(victims, missing, bytes(short)),
             Relief::NotYet(until) => {
                 let foreign = self.devices[device.index()].memory.foreign;
                 let reason = if i128::from(foreign.get()) >= short {
@@ -374,7 +375,10 @@ impl Scheduler {
         if let Some((device, Way::Fits, guarded)) = self.best_way(by, Means::Free, effects)
             && !self.loads_are_full(device)
         {
-            self.begin_load(Load { model, device, class: by.class, guarded }, effects);
+            let load = Load { model, device, class: by.class, guarded };
+            if let Some(instance) = self.begin_load(load, effects) {
+                self.audit_load(instance, device);
+            }
         }
     }
 

@@ -16,7 +16,8 @@ impl Scheduler {
         for one in ids {
             let instance = &self.instances[one.index()];
             let older = self.head(instance, Class::Interactive).is_some_and(|(_, rank)| rank.job < job);
-            let began = instance.turn_since.filter(|_| !older).or((!older).then_some(self.now));
+            let on = instance.slot.is_ready() && !older;
+            let began = on.then(|| instance.turn_since.unwrap_or(self.now));
             self.instances[one.index()].turn_since = began;
         }
         self.devices[id.index()].contested = true;

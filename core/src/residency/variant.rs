@@ -8,7 +8,9 @@
 use alloc::vec::Vec;
 
 use super::plan::{Means, Wanting, Way};
-use crate::{Choice, Class, DeviceId, Effects, InstanceId, ModelId, Scheduler, WaitReason, instance::Slot};
+use crate::{
+    Choice, Class, DeviceId, Effects, InstanceId, ModelId, MonitorHealth, Scheduler, WaitReason, instance::Slot,
+};
 
 impl Scheduler {
     pub(crate) fn provide_variant(&mut self, by: Wanting, effects: &mut Effects) -> Option<WaitReason> {
@@ -57,7 +59,12 @@ impl Scheduler {
         devices.retain(|&device| !self.has_instance(model, device));
         let can = devices.into_iter().any(|device| {
             let way = self.way_on(device, by, Means::Any, effects).0;
-            !matches!(way, Way::No(_, None) | Way::No(WaitReason::ForeignMemory { .. }, _))
+            let blind = self.devices[device.index()].memory.health == MonitorHealth::Stale;
+            match way {
+                Way::No(WaitReason::MonitorStale { .. }, _) => !blind,
+                Way::No(WaitReason::ForeignMemory { .. }, _) | Way::No(_, None) => false,
+                Way::No(_, Some(_)) | Way::Fits | Way::Coming(_) | Way::Evict(..) => true,
+            }
         });
         if can || !leaving.is_empty() { None } else { Some(Choice::BetterTooLarge) }
     }

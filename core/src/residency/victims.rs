@@ -164,9 +164,11 @@ impl Scheduler {
         }
     }
 
+    /// When nobody will have talked to it for `hot_ttl`; not a matter of time while somebody does.
     fn cools_at(&self, id: InstanceId) -> Time {
         let last = self.models[self.instances[id.index()].model.index()].last_interactive;
-        last.map_or(Time::MAX, |last| last.after(self.policy().hot_ttl)).max(self.now.after(Span::from_nanos(1)))
+        let cools = last.map_or(Time::MAX, |last| last.after(self.policy().hot_ttl));
+        if cools > self.now { cools } else { Time::MAX }
     }
 
     fn is_long_overdue(&self, by: &Wanting) -> bool {
@@ -184,7 +186,9 @@ impl Scheduler {
     }
 
     /// Lets victims go for a model.
-    pub(crate) fn evict(&mut self, victims: &Victims, by: &Wanting, effects: &mut Effects) {
+    pub(crate) fn evict(&mut self, victims: &Victims, missing: Bytes, by: &Wanting, effects: &mut Effects) {
+        let ids: Vec<InstanceId> = victims.members.iter().map(|(id, _)| *id).collect();
+        self.audit_eviction(&ids, by.class, missing);
         for &(id, grade) in &victims.members {
             let tier = self.tier(id);
             let instance = &self.instances[id.index()];

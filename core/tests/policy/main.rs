@@ -2,12 +2,15 @@
 
 mod admission;
 mod batching;
+mod crowded;
 mod ends;
 mod guard;
 mod lifecycle;
+mod machine;
 mod modes;
 mod order;
 mod random;
+mod residency;
 mod routing;
 mod turns;
 mod world;

@@ -5,21 +5,25 @@ use crate::world::*;
 use windtunnel_core::*;
 
 /// Marsaglia's xorshift (2003): small, and the same everywhere.
-struct Dice(u64);
+pub struct Dice(u64);
 
 impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
+    pub fn of(seed: u64) -> Dice {
+        Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    pub fn roll(&mut self, sides: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         (self.0 >> 11) % sides
     }
 
-    fn one_in(&mut self, sides: u64) -> bool {
+    pub fn one_in(&mut self, sides: u64) -> bool {
         self.roll(sides) == 0
     }
 
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+    pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.roll(from.len() as u64) as usize]
     }
 }
@@ -298,7 +302,7 @@ impl Storm {
 }
 
 fn storm(seed: u64) {
-    let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let mut dice = Dice::of(seed);
     let mut configuration = random_configuration(&mut dice);
     let mut quiet = configuration.clone();
     quiet.policy.background_max_starvation = Span::from_millis(100);
@@ -318,13 +322,17 @@ fn wanted(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
+/// The worlds to look at, so many if nothing else is asked for.
+pub fn seeds(usual: u64) -> std::ops::Range<u64> {
+    match wanted("WINDTUNNEL_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..wanted("WINDTUNNEL_WORLDS").unwrap_or(usual),
+    }
+}
+
 #[test]
 fn random_worlds_keep_every_invariant() {
-    let seeds = match wanted("WINDTUNNEL_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..wanted("WINDTUNNEL_WORLDS").unwrap_or(600),
-    };
-    for seed in seeds {
+    for seed in seeds(600) {
         if let Err(panic) = std::panic::catch_unwind(|| storm(seed)) {
             eprintln!("run it again with WINDTUNNEL_SEED={seed}");
             std::panic::resume_unwind(panic);

@@ -47,12 +47,17 @@ pub fn model(name: &str, capacity: Capacity, (alpha, beta): (u64, u64), devices:
         capabilities: Vec::new(),
         capacity,
         replicas: Replicas::All,
-        placements: devices.iter().map(|&device| Placement { device: DeviceId(device), predicted }).collect(),
+        placements: placements(devices, predicted),
         prediction: Prediction::Configured,
         pinned: false,
         preload: false,
         idle_ttl: None,
     }
+}
+
+/// Places on these devices.
+pub fn placements(devices: &[u32], predicted: ServiceTimes) -> Vec<Placement> {
+    devices.iter().map(|&device| Placement { device: DeviceId(device), predicted }).collect()
 }
 
 pub fn slots(slots: u32) -> Capacity {
