@@ -130,6 +130,12 @@ impl Scheduler {
         false
     }
 
+    /// When the last reading of a device will be too old.
+    pub(crate) fn stale_at(&self, id: DeviceId) -> Option<Time> {
+        let read_at = self.devices[id.index()].memory.read_at?;
+        Some(read_at.after(self.policy().monitor_stale).after(Span::from_nanos(1)))
+    }
+
     /// When a stale device is asked again.
     pub(crate) fn asks_again(&self, id: DeviceId) -> Option<Time> {
         self.devices[id.index()].memory.asked_at.map(|at| at.after(ASK_AGAIN))

@@ -227,7 +227,8 @@ impl Scheduler {
                 if let Some(at) = at {
                     self.wake_by(at);
                 }
-                if by.class == Class::Interactive && at.is_some() {
+                let foreign = matches!(reason, WaitReason::ForeignMemory { .. });
+                if by.class == Class::Interactive && at.is_some() && !foreign {
                     self.devices[device.index()].interactive_load_waits = true;
                 }
                 return Some(reason);
@@ -345,14 +346,14 @@ impl Scheduler {
         }
         match self.victims(device, by, bytes(short).get()) {
             Relief::Enough(victims) => Way::Evict(victims, missing, bytes(short)),
-            Relief::NotYet(until) => {
+            Relief::NotYet(most, until) => {
                 let foreign = self.devices[device.index()].memory.foreign;
-                let reason = if i128::from(foreign.get()) >= short {
-                    WaitReason::ForeignMemory { device, used: foreign }
-                } else {
-                    WaitReason::NoRoom { device, until }
-                };
-                Way::No(reason, until)
+                if i128::from(foreign.plus(most).get()) >= short {
+                    // Others may have left meanwhile: a reading that has grown old is asked for again.
+                    let old = self.stale_at(device);
+                    return Way::No(WaitReason::ForeignMemory { device, used: foreign }, until.or(old));
+                }
+                Way::No(WaitReason::NoRoom { device, until }, until)
             }
         }
     }

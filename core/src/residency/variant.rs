@@ -44,7 +44,8 @@ impl Scheduler {
         if self.is_present(model) {
             return None;
         }
-        if self.models[model.index()].breaker.next_try(self.now).is_some() {
+        if let Some(at) = self.models[model.index()].breaker.next_try(self.now) {
+            self.wake_by(at);
             return Some(Choice::BetterBroken);
         }
         let leaving: Vec<InstanceId> = self.instances_of(model).collect();
@@ -62,7 +63,11 @@ impl Scheduler {
             let blind = self.devices[device.index()].memory.health == MonitorHealth::Stale;
             match way {
                 Way::No(WaitReason::MonitorStale { .. }, _) => !blind,
-                Way::No(WaitReason::ForeignMemory { .. }, _) | Way::No(_, None) => false,
+                Way::No(WaitReason::ForeignMemory { .. }, at) => {
+                    at.into_iter().for_each(|at| self.wake_by(at));
+                    false
+                }
+                Way::No(_, None) => false,
                 Way::No(_, Some(_)) | Way::Fits | Way::Coming(_) | Way::Evict(..) => true,
             }
         });
@@ -113,12 +118,19 @@ impl Scheduler {
     }
 
     fn can_have(&mut self, by: &Wanting, model: ModelId, means: Means, effects: &mut Effects) -> bool {
-        if self.models[model.index()].breaker.next_try(self.now).is_some() {
+        if let Some(at) = self.models[model.index()].breaker.next_try(self.now) {
+            self.wake_by(at);
             return false;
         }
         let mut devices: Vec<DeviceId> = self.places(model);
         devices.retain(|&device| !self.has_instance(model, device));
-        devices.into_iter().any(|device| !matches!(self.way_on(device, by, means, effects).0, Way::No(..)))
+        devices.into_iter().any(|device| match self.way_on(device, by, means, effects).0 {
+            Way::No(_, at) => {
+                at.into_iter().for_each(|at| self.wake_by(at));
+                false
+            }
+            Way::Fits | Way::Coming(_) | Way::Evict(..) => true,
+        })
     }
 
     /// No variant can be had: the head waits for a slot of one that is there, or for what keeps the best from coming.

@@ -54,8 +54,8 @@ pub(crate) struct Victims {
 pub(crate) enum Relief {
     /// These free enough.
     Enough(Victims),
-    /// All that may go do not; from then on more may.
-    NotYet(Option<Time>),
+    /// All that may go free only so much; from then on more may go.
+    NotYet(Bytes, Option<Time>),
 }
 
 impl Scheduler {
@@ -70,6 +70,7 @@ impl Scheduler {
                 Verdict::Never => {}
             }
         }
+        let most = candidates.iter().fold(Bytes::ZERO, |sum, one| sum.plus(one.bytes));
         let chosen = match self.policy().eviction {
             Eviction::Cost if candidates.len() <= FEW => cheapest(&candidates, missing),
             Eviction::Cost => greedy(candidates, missing, |one| {
@@ -78,7 +79,7 @@ impl Scheduler {
             }),
             Eviction::Lru => greedy(candidates, missing, |one| (one.grade, u32::from(one.busy), 0, one.used)),
         };
-        chosen.map_or(Relief::NotYet(later.filter(|&at| at < Time::MAX)), Relief::Enough)
+        chosen.map_or(Relief::NotYet(most, later.filter(|&at| at < Time::MAX)), Relief::Enough)
     }
 
     fn candidate(&self, id: InstanceId, grade: Grade) -> Option<Candidate> {
