@@ -331,7 +331,7 @@ impl Machine {
                 let job = self.world.next_job;
                 self.world.next_job += 1;
                 self.client_of.insert(job, client);
-                let submission = self.clients[client].submission.clone();
+                let submission = self.clients[client].submission;
                 self.input(Input::Submitted { job: JobId(job), submission });
             }
             Event::Foreign(device, bytes) => {

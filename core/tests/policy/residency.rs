@@ -241,7 +241,7 @@ fn a_silent_monitor_stops_new_loads_and_nothing_else() {
     machine.silent = true;
     machine.submit_at(30_000, chat(1));
     machine.run_until(40_000);
-    assert_eq!(machine.world.why_waits(machine.world.next_job - 1).is_some() || machine.clients[1].answers == 0, true);
+    assert_eq!(machine.clients[1].answers, 0);
     assert!(machine.world.notes().any(|note| matches!(note, Note::Monitor { health: MonitorHealth::Stale, .. })));
     assert!(machine.clients[0].answers > 25, "what is there goes on serving");
     machine.silent = false;
@@ -338,7 +338,7 @@ fn interactive_work_of_a_family_falls_back_when_the_best_cannot_fit() {
     machine.foreign_at(0, 0, 8000);
     let mut asked = chat(0);
     asked.wanted = Wanted::Family(FamilyId(0));
-    machine.submit_at(1000, asked.clone());
+    machine.submit_at(1000, asked);
     machine.run_until(3000);
     assert_eq!((machine.ready(), machine.clients[0].answers), (vec![1], 1));
     let choices: Vec<Choice> = machine
