@@ -99,7 +99,7 @@ const CHANGES: &[(&str, &str)] = &[
     ("model = \"m\", quality", "model = \"s\", quality"),
     ("prompt_tokens = 400", "inputs = 5"),
     ("prompt_tokens = 400", "from = \"5s\"\nto = \"5s\""),
-    ("[policy]", "[policy]\nclasses.batch.admission = \"adaptive\""),
+    ("[policy]", "[policy]\nclasses.batch.admission = \"adaptif\""),
     ("process = \"poisson\", rate = 1500", "process = \"mmpp\", rates = [0, 0], means = [\"1s\"]"),
     ("process = \"poisson\", rate = 1500", "process = \"mmpp\", rates = [0, 1], means = [\"1s\", \"1ns\"]"),
     ("process = \"poisson\", rate = 1500", "process = \"at\""),

@@ -19,10 +19,12 @@ impl Scheduler {
     pub(crate) fn admit(&self, job: &Job, id: JobId, line: LineId) -> Result<(), Refusal> {
         let policy = &self.policy().classes[job.class.index()];
         match (policy.admission, job.deadline) {
-            (Admission::None, _) | (Admission::Deadline, None) => Ok(()),
-            (Admission::Deadline, Some(deadline)) => {
+            (Admission::None, _) | (Admission::Deadline | Admission::Adaptive, None) => Ok(()),
+            (kind @ (Admission::Deadline | Admission::Adaptive), Some(deadline)) => {
                 let rank = job.rank(id, policy.order);
-                self.predicted_finish(job, rank, line).map_or(Ok(()), |predicted| late(predicted, deadline))
+                let Some(predicted) = self.predicted_finish(job, rank, line) else { return Ok(()) };
+                let adaptive = kind == Admission::Adaptive;
+                late(if adaptive { self.with_margin(job.class, predicted) } else { predicted }, deadline)
             }
         }
     }

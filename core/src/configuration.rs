@@ -131,6 +131,8 @@ pub enum Admission {
     None,
     /// A job whose predicted finish is past its deadline is refused.
     Deadline,
+    /// The same with a margin that is steered so that one admitted job in a hundred is late.
+    Adaptive,
 }
 
 /// How the victims of an eviction are chosen among those that may go.

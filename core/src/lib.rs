@@ -27,6 +27,7 @@ mod input;
 mod instance;
 mod job;
 mod lifecycle;
+mod margin;
 mod memory;
 mod modes;
 mod note;

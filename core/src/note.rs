@@ -3,7 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Bytes, Class, DeviceId, GrantFailure, InstanceId, JobId, ModelId, PressureLevel, Span, StopCause, Time};
+use crate::{
+    Bytes, Class, DeviceId, GrantFailure, InstanceId, JobId, ModelId, Ppm, PressureLevel, Span, StopCause, Time,
+};
 
 /// Why a job waits. The reason of a queue's head is the reason of the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -262,6 +264,15 @@ pub enum Note {
         model: ModelId,
         /// What it does now.
         state: BreakerState,
+    },
+    /// The margin of a class that is admitted adaptively changed.
+    Margin {
+        /// The class.
+        class: Class,
+        /// What predictions are multiplied by.
+        factor: Ppm,
+        /// Late jobs among those that ended lately.
+        missed: Ppm,
     },
     /// An input made no sense and was ignored.
     Ignored {

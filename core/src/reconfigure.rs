@@ -17,6 +17,7 @@ impl Scheduler {
         self.rebuild_targets();
         self.refresh_instances();
         self.look_for_holds();
+        self.look_for_margins();
         self.look_for_residency();
         self.drain_removed(effects);
         for job in waiting {

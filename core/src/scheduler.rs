@@ -15,6 +15,7 @@ use crate::{
     expiry::Expiry,
     instance::Instance,
     job::Job,
+    margin::Margin,
     memory::Memory,
     prediction::Factors,
     queue::{Line, LineId},
@@ -48,6 +49,10 @@ pub struct Scheduler {
     pub(crate) replan_at: Option<Time>,
     /// How often a class of a family was meant for another variant.
     pub(crate) assignments: u64,
+    /// What predictions are multiplied by at admission, by class.
+    pub(crate) margins: [Margin; 3],
+    /// Whether any class is admitted adaptively.
+    pub(crate) adapts: bool,
     pub(crate) wake: Option<Time>,
     /// Whether what is due at `now` is being acted on.
     #[serde(skip)]
@@ -132,6 +137,8 @@ impl Scheduler {
             residency: Residency::Fixed,
             replan_at: None,
             assignments: 0,
+            margins: [Margin::default(); 3],
+            adapts: false,
             wake: None,
             lapsing: false,
             broken: None,
@@ -153,6 +160,9 @@ impl Scheduler {
         }
         self.apply(input, effects);
         self.plan(effects);
+        if self.adapts {
+            self.steer_margins(effects);
+        }
         self.wake = self.next_wake();
     }
 
@@ -231,6 +241,7 @@ impl Scheduler {
         self.add_models(&started.estimates);
         started.profiles.iter().for_each(|profile| self.learn_profile(profile));
         self.look_for_holds();
+        self.look_for_margins();
         for resident in &started.residents {
             if self.admit_resident(resident.model, resident.device).is_none() {
                 effects.note(Note::Ignored { cause: Nonsense::NoSuchPlacement });

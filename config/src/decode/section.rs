@@ -144,7 +144,7 @@ impl<'a> Section<'a> {
     /// The value that stands in `values` where the word stands in the form.
     pub fn choice<T: Copy, const N: usize>(&self, key: &str, values: [T; N]) -> Option<T> {
         let (node, shape) = self.read(key)?;
-        let (Shape::Scalar(Scalar::Word(words)) | Shape::Scalar(Scalar::WordLater(words, _))) = shape else {
+        let Shape::Scalar(Scalar::Word(words)) = shape else {
             return None;
         };
         debug_assert_eq!(words.len(), N);

@@ -44,8 +44,6 @@ pub(crate) enum Scalar {
     Number(Interval),
     /// One of these words.
     Word(&'static [&'static str]),
-    /// One of these words, or one that a later version will take.
-    WordLater(&'static [&'static str], &'static str),
     /// Anything.
     Anything,
 }
@@ -112,10 +110,6 @@ impl Scalar {
             Scalar::CountOr(low, high, word) => count_or(node, low, high, word).map(drop),
             Scalar::Number(interval) => number(node, interval).map(drop),
             Scalar::Word(words) => word(node, words).map(drop),
-            Scalar::WordLater(words, later) => match text(node)? {
-                found if found == later => Err(format!("is {later:?}, which this version does not have yet")),
-                _other => word(node, words).map(drop),
-            },
             Scalar::Anything => Ok(()),
         }
     }
@@ -270,9 +264,7 @@ impl Scalar {
             Scalar::Count(low, high) => format!("a whole number {}", range(low, high)),
             Scalar::CountOr(low, high, word) => format!("a whole number {} or {word:?}", range(low, high)),
             Scalar::Number(interval) => interval.words(),
-            Scalar::Word(words) | Scalar::WordLater(words, _) => {
-                words.iter().map(|word| format!("{word:?}")).collect::<Vec<_>>().join(" or ")
-            }
+            Scalar::Word(words) => words.iter().map(|word| format!("{word:?}")).collect::<Vec<_>>().join(" or "),
             Scalar::Anything => "any value".to_owned(),
         }
     }

@@ -159,7 +159,7 @@ impl Scalar {
                 json!({ "type": "number", "exclusiveMinimum": low, "maximum": high })
             }
             Scalar::Number(Interval::Finite) => json!({ "type": "number" }),
-            Scalar::Word(words) | Scalar::WordLater(words, _) => json!({ "enum": words }),
+            Scalar::Word(words) => json!({ "enum": words }),
             Scalar::Anything => json!({}),
         }
     }

@@ -93,7 +93,7 @@ static CLASS: Form = Form::new(
         Key::scalar("order", Scalar::Word(&["fifo", "edf"]), "which waiting job of a target is next").or("\"fifo\""),
         Key::scalar(
             "admission",
-            Scalar::WordLater(&["none", "deadline"], "adaptive"),
+            Scalar::Word(&["none", "deadline", "adaptive"]),
             "which arriving jobs are refused: none, or those predicted to end after their deadline",
         )
         .or("\"none\""),
@@ -175,7 +175,9 @@ fn class(class: Class, section: Option<&Section<'_>>) -> ClassPolicy {
     let Some(section) = section else { return standard };
     ClassPolicy {
         order: section.choice("order", [Order::Fifo, Order::Edf]).unwrap_or(standard.order),
-        admission: section.choice("admission", [Admission::None, Admission::Deadline]).unwrap_or(standard.admission),
+        admission: section
+            .choice("admission", [Admission::None, Admission::Deadline, Admission::Adaptive])
+            .unwrap_or(standard.admission),
         max_queued: section.count32("max_queued").or(standard.max_queued),
         max_queued_bytes: section.size("max_queued_bytes").unwrap_or(standard.max_queued_bytes),
         drop_hopeless: section.flag("drop_hopeless").unwrap_or(standard.drop_hopeless),

@@ -296,6 +296,10 @@ impl Lines {
             }
             Note::BackOff { model, until } => self.model_note(t, model, format!("next try in {}", until.since(t))),
             Note::Breaker { model, state } => self.of_model(t, "breaker", model, &words::breaker(state, t)),
+            Note::Margin { class, factor, missed } => {
+                let (factor, missed) = (f64::from(factor.get()) / 1e6, f64::from(missed.get()) / 1e6);
+                note(t, format!("admission of {} margin={factor} missed={missed}", class.name()))
+            }
             Note::Ignored { cause } => note(t, format!("ignored {}", words::nonsense(cause))),
         }
     }

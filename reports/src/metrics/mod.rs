@@ -271,6 +271,7 @@ impl RunMetrics {
             | Note::Pressure { .. }
             | Note::BackOff { .. }
             | Note::Breaker { .. }
+            | Note::Margin { .. }
             | Note::Ignored { .. } => {}
         }
     }

@@ -1,0 +1,128 @@
+//! Adaptive admission: predictions are multiplied by a margin that is steered by how many admitted jobs end late.
+//!
+//! A bounded proportional-integral controller. The integral grows by a 256th of itself with a miss and shrinks by a
+//! hundredth of that with a job that is in time, so it rests where one in a hundred is late; a refusal counts as a job in
+//! time, or else a margin that refuses everything would never learn. The proportional part adds half of the smoothed miss
+//! rate beyond the target while the integral catches up. The integral stays within a quarter and four (anti-windup).
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Admission, Class, Effect, Effects, Finish, Note, Outcome, Ppm, Refusal, Scheduler, Span, Time};
+
+/// Jobs that may be late: one in a hundred.
+const TARGET: u64 = 10_000;
+const ONE: u64 = 1_000_000;
+/// The integral, and its bounds, in billionths, since a job in time moves it by millionths.
+const UNIT: u64 = 1_000_000_000;
+const LEAST: u64 = UNIT / 4;
+const MOST: u64 = UNIT * 4;
+/// The integral moves by one part in so many with a miss.
+const SLOWNESS: u64 = 256;
+/// The miss rate is smoothed over about so many jobs.
+const SMOOTHING: u64 = 64;
+/// A margin is noted again when it has moved by one part in so many.
+const WORTH_NOTING: u64 = 16;
+
+/// What predictions of one class are multiplied by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Margin {
+    integral: u64,
+    /// Late jobs per million, smoothed.
+    missed: u64,
+    noted: u64,
+}
+
+/// What became of a job, as far as predictions are concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    InTime,
+    Late,
+}
+
+impl Default for Margin {
+    fn default() -> Margin {
+        Margin { integral: UNIT, missed: TARGET, noted: UNIT }
+    }
+}
+
+impl Margin {
+    fn steer(&mut self, verdict: Verdict) {
+        let step = self.integral / SLOWNESS;
+        let (integral, seen) = match verdict {
+            Verdict::Late => (self.integral + step * (ONE - TARGET) / ONE, ONE),
+            Verdict::InTime => (self.integral - step * TARGET / ONE, 0),
+        };
+        self.integral = integral.clamp(LEAST, MOST);
+        self.missed = (self.missed * (SMOOTHING - 1) + seen) / SMOOTHING;
+    }
+
+    fn parts(&self) -> u64 {
+        let excess = self.missed.saturating_sub(TARGET) / 2;
+        self.integral / 1000 * (ONE + excess) / ONE
+    }
+
+    /// A predicted time with the margin.
+    fn widened(&self, span: Span) -> Span {
+        span.scaled_up(Ppm::new(u32::try_from(self.parts()).unwrap_or(u32::MAX)))
+    }
+}
+
+impl Scheduler {
+    /// When a job of a class is believed to end that is predicted to end then.
+    pub(crate) fn with_margin(&self, class: Class, predicted: Time) -> Time {
+        self.now.after(self.margins[class.index()].widened(predicted.since(self.now)))
+    }
+
+    /// Looks whether any class is admitted adaptively.
+    pub(crate) fn look_for_margins(&mut self) {
+        self.adapts = self.policy().classes.iter().any(|class| class.admission == Admission::Adaptive);
+    }
+
+    /// Steers the margins by the jobs that have just ended.
+    pub(crate) fn steer_margins(&mut self, effects: &mut Effects) {
+        for at in 0..effects.list.len() {
+            let Effect::Finish(finish) = &effects.list[at] else { continue };
+            let class = finish.class;
+            if self.policy().classes[class.index()].admission != Admission::Adaptive {
+                continue;
+            }
+            let Some(verdict) = verdict(finish, self.now) else { continue };
+            let margin = &mut self.margins[class.index()];
+            margin.steer(verdict);
+            if margin.integral.abs_diff(margin.noted) > margin.noted / WORTH_NOTING {
+                margin.noted = margin.integral;
+                let factor = Ppm::new(u32::try_from(margin.parts()).unwrap_or(u32::MAX));
+                let missed = Ppm::new(u32::try_from(margin.missed).unwrap_or(u32::MAX));
+                effects.note(Note::Margin { class, factor, missed });
+            }
+        }
+    }
+}
+
+fn verdict(finish: &Finish, now: Time) -> Option<Verdict> {
+    let deadline = finish.deadline?;
+    match finish.outcome {
+        Outcome::Completed if now > deadline => Some(Verdict::Late),
+        Outcome::Completed | Outcome::Refused(Refusal::DeadlineUnreachable { .. }) => Some(Verdict::InTime),
+        Outcome::TimedOut(_) => Some(Verdict::Late),
+        Outcome::Refused(_) | Outcome::Failed(_) | Outcome::Cancelled => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_rests_where_one_in_a_hundred_is_late_and_stays_within_its_bounds() {
+        let mut margin = Margin::default();
+        for number in 0..100_000 {
+            margin.steer(if number % 100 == 0 { Verdict::Late } else { Verdict::InTime });
+        }
+        assert!((UNIT * 9 / 10..UNIT * 11 / 10).contains(&margin.integral), "{}", margin.integral);
+        (0..10_000).for_each(|_| margin.steer(Verdict::Late));
+        assert_eq!((margin.integral, margin.widened(Span::from_millis(1)) >= Span::from_millis(4)), (MOST, true));
+        (0..100_000).for_each(|_| margin.steer(Verdict::InTime));
+        assert_eq!((margin.integral, margin.widened(Span::from_millis(1))), (LEAST, Span::from_micros(250)));
+    }
+}
