@@ -9,8 +9,10 @@ mod cards;
 mod control;
 mod error;
 mod events;
+mod faults;
 #[cfg(test)]
 mod fixtures;
+mod memory;
 pub mod random;
 mod replications;
 mod run;

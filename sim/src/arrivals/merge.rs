@@ -1,6 +1,6 @@
 //! Several open workloads as one stream.
 
-use windtunnel_core::Time;
+use windtunnel_core::{Span, Time};
 
 use super::{OpenSource, Request};
 
@@ -38,6 +38,12 @@ impl Merge {
         Some(request)
     }
 
+    /// Lets the requests that are to come be `by` later.
+    pub fn delay(&mut self, by: Span) {
+        self.sources.iter_mut().for_each(|source| source.delay(by));
+        self.find_first();
+    }
+
     #[inline]
     fn find_first(&mut self) {
         let mut earliest = Time::MAX;
@@ -54,7 +60,6 @@ impl Merge {
 #[cfg(test)]
 mod tests {
     use windtunnel_config::Arrivals;
-    use windtunnel_core::Span;
 
     use super::*;
     use crate::{arrivals::NoiseKinds, fixtures::workload, random::Seed};

@@ -89,6 +89,17 @@ impl OpenSource {
         request
     }
 
+    /// Lets the requests that are to come be `by` later.
+    pub fn delay(&mut self, by: Span) {
+        self.next = self.next.after(by);
+        self.until = self.until.after(by);
+        match &mut self.moments {
+            Moments::Gaps { clock, .. } => clock.whole = clock.whole.saturating_add(by.as_nanos()),
+            Moments::Given { start, .. } | Moments::Recorded(Recorded { start, .. }) => *start = start.after(by),
+            Moments::Never => {}
+        }
+    }
+
     #[inline]
     fn advance(&mut self) {
         let next = match &mut self.moments {

@@ -128,6 +128,27 @@ impl Card {
         Some(sent)
     }
 
+    /// The grants of an instance that are under way.
+    pub fn attempts(&self, seat: Seat) -> Vec<Attempt> {
+        self.instances.get(seat.0).map_or_else(Vec::new, |(_, run)| run.attempts())
+    }
+
+    /// Work under way and work to come run at another speed from now on.
+    pub fn set_speed(&mut self, now: Time, speed: f64) {
+        if speed != self.speed {
+            self.pass(now);
+            self.speed = speed;
+            self.plan();
+        }
+    }
+
+    /// Nothing gets on for `by`.
+    pub fn delay(&mut self, now: Time, by: Span) {
+        self.pass(now);
+        self.since = now.after(by);
+        self.next = self.next.after(by);
+    }
+
     /// Takes out one grant that has ended by `now`. To be called when [`Card::next`] has come; nothing comes out where
     /// only a prefill ended.
     #[inline]
@@ -246,6 +267,13 @@ impl Run {
         match self {
             Run::Timed(timed) => timed.take_due(slack),
             Run::Fluid(fluid) => fluid.take_due(now, slack),
+        }
+    }
+
+    fn attempts(&self) -> Vec<Attempt> {
+        match self {
+            Run::Timed(timed) => timed.attempts(),
+            Run::Fluid(fluid) => fluid.attempts(),
         }
     }
 

@@ -132,6 +132,14 @@ impl Fluid {
         }
     }
 
+    /// The generations under way, by attempt.
+    pub fn attempts(&self) -> Vec<Attempt> {
+        let prompts = self.prompts.iter().map(|prompt| prompt.attempt);
+        let mut all: Vec<Attempt> = prompts.chain(self.decoding.iter().map(|one| one.attempt)).collect();
+        all.sort_unstable();
+        all
+    }
+
     /// Breaks a generation off; whether its client has had a token, or `None` if it was not under way.
     pub fn abort(&mut self, attempt: Attempt) -> Option<Sent> {
         if let Some(place) = self.prompts.iter().position(|prompt| prompt.attempt == attempt) {

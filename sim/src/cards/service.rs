@@ -89,6 +89,17 @@ impl ServiceModel {
         }
     }
 
+    /// The time `work` takes that has a card of speed 1 for itself, in nanoseconds.
+    pub fn alone(&self, work: Work) -> f64 {
+        match (self, work) {
+            (ServiceModel::Batch { .. } | ServiceModel::Slots(_), Work::Time(time)) => time,
+            (ServiceModel::Batch { .. }, Work::Generation { prefill, .. }) => prefill,
+            (ServiceModel::Slots(times), Work::Generation { prefill, output_tokens }) => {
+                prefill + (times.alpha + times.beta) * f64::from(output_tokens.saturating_sub(1))
+            }
+        }
+    }
+
     /// The work of a grant of `weight` inputs whose first job has that noise and these sizes; `prompt_tokens` is of each
     /// input.
     #[inline]

@@ -61,6 +61,11 @@ impl Timed {
         Some(Done { attempt, first_token: None, output_tokens })
     }
 
+    /// The grants under way.
+    pub fn attempts(&self) -> Vec<Attempt> {
+        self.grants.iter().map(|grant| grant.attempt).collect()
+    }
+
     /// Breaks a grant off; `None` if it was not under way.
     pub fn abort(&mut self, attempt: Attempt) -> Option<Sent> {
         let place = self.grants.iter().position(|grant| grant.attempt == attempt)?;

@@ -1,6 +1,6 @@
 //! Events that are set once and come by themselves.
 
-use windtunnel_core::{JobId, Time};
+use windtunnel_core::{JobId, Span, Time};
 
 const ARITY: usize = 4;
 
@@ -66,6 +66,11 @@ impl Agenda {
         }
         self.sends -= usize::from(matches!(first.event, Event::Sends { .. }));
         Some(first.event)
+    }
+
+    /// Lets every event be `by` later.
+    pub fn delay(&mut self, by: Span) {
+        self.heap.iter_mut().for_each(|entry| entry.at = entry.at.after(by));
     }
 
     /// How many clients will send.

@@ -27,9 +27,15 @@ pub enum Purpose {
     NormalNoise = 8,
     /// Where equal stamps of a trace go.
     Dejitter = 9,
+    /// When faults strike.
+    Moments = 10,
+    /// What becomes of an occasion that a fault looks at.
+    Occasion = 11,
+    /// Figures that a memory monitor makes up.
+    Readings = 12,
 }
 
-/// The seed of everything one workload, or one client of it, draws in one replication.
+/// The seed of everything one workload, one client of it, or one fault draws in one replication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seed(u64);
 
@@ -41,6 +47,16 @@ impl Seed {
     /// The seed of a workload of that name in one replication of a run with the seed `run`.
     pub fn of_workload(run: u64, replication: u32, name: &str) -> Seed {
         Seed(mix(mix(mix(run) ^ u64::from(replication)) ^ fnv1a(name.as_bytes())))
+    }
+
+    /// The seed of the fault that stands at `number` in the scenario.
+    pub fn of_fault(run: u64, replication: u32, number: u64) -> Seed {
+        Seed(mix(mix(mix(run) ^ u64::from(replication)) ^ fnv1a(b"fault") ^ mix(number)))
+    }
+
+    /// The seed of one occasion of the fault, or of one device it strikes.
+    pub fn of_occasion(self, number: u64) -> Seed {
+        Seed(mix(self.0 ^ mix(number + 1)))
     }
 
     /// The seed of one client of the workload.

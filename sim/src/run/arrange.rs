@@ -2,13 +2,18 @@
 
 use std::collections::VecDeque;
 
-use windtunnel_core::{IdTable, Input, InstanceId, JobId, Time};
+use windtunnel_core::{DeviceId, IdTable, Input, InstanceId, JobId, Resident, Time};
 
-use super::world::{Gate, World};
+use super::{
+    perils::Perils,
+    world::{Gate, World},
+};
 use crate::{
     arrivals::{ClosedLoop, Merge, NoiseKinds, OpenSource},
     cards::Card,
     events::{Agenda, Earliest, Event},
+    faults::Faults,
+    memory::Machine,
     random::Seed,
     setup::Setup,
 };
@@ -29,12 +34,20 @@ impl<'a> World<'a> {
             loop_of.push(closed.is_some().then_some(loops.len() as u32));
             loops.extend(closed);
         }
+        let faults = Faults::new(scenario, replication);
+        let machine = |device| Machine::new(scenario, device, &faults);
+        let machines: Vec<Machine> = (0..).map(DeviceId).take(scenario.cards.len()).map(machine).collect();
+        let perilous = faults.imperil() || machines.iter().any(Machine::can_overcommit);
         let mut world = World {
             setup,
             now: Time::ZERO,
             cards: scenario.cards.iter().map(Card::new).collect(),
-            due: Earliest::new(scenario.cards.len()),
+            due: Earliest::new(scenario.cards.len() + 1),
             touched: None,
+            machines,
+            perilous,
+            faults,
+            perils: Perils::default(),
             instances: Vec::new(),
             open: Merge::new(open),
             loops,
@@ -49,10 +62,19 @@ impl<'a> World<'a> {
             facts: VecDeque::new(),
         };
         for (resident, id) in setup.residents().into_iter().zip(0..) {
-            world.seat(InstanceId(id), resident.model, resident.device);
+            world.settle_in(InstanceId(id), resident);
         }
+        world.note_machines();
         world.wake_clients();
         world
+    }
+
+    /// Seats a model that is loaded when the run starts.
+    fn settle_in(&mut self, instance: InstanceId, Resident { model, device }: Resident) {
+        if self.seat(instance, model, device).is_some() {
+            let fate = self.faults.resident(model, device);
+            self.machines[device.index()].settle_in(instance, model, self.setup.footprint(model), fate);
+        }
     }
 
     fn wake_clients(&mut self) {

@@ -55,13 +55,18 @@ impl World<'_> {
 
     #[inline]
     fn card_got_on(&mut self, place: usize) -> Option<Told> {
-        let card = self.cards.get_mut(place)?;
+        let Some(card) = self.cards.get_mut(place) else { return self.machines_got_on() };
         let ended = card.take_due(self.now);
         self.touched = Some(place);
         let Some(ended) = ended else {
             self.note_due();
             return None;
         };
+        if self.perilous
+            && let Some(told) = self.spoiled(place, &ended)
+        {
+            return Some(told);
+        }
         let Ended { attempt, instance, measured } = ended;
         Some(self.tell(Input::GrantFinished { attempt, instance, measured }))
     }

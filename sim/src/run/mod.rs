@@ -4,8 +4,9 @@
 //! an open workload is sent, a client of a closed loop sends its next one or gives up, the scheduler's timer is due. At
 //! one moment they come in this order, and the scheduler decides after each:
 //!
-//! 1. facts that answer an order of that very moment: an aborted grant has failed, a stopped instance is gone;
-//! 2. ends on cards, by device (and on a card as [`crate::cards`] says);
+//! 1. facts that answer an order of that very moment: an aborted grant has failed, memory was read;
+//! 2. ends on cards, by device (and on a card as [`crate::cards`] says), then what is due beside them: faults, then loads,
+//!    stops, memory and its readings, by device (and on a device as [`crate::memory`] says);
 //! 3. requests of open workloads, by workload;
 //! 4. requests of closed loops, in the order in which their clients were free to send; so the next request of a client
 //!    that does not think comes after the batch that its last one made room for has been formed;
@@ -21,7 +22,9 @@
 
 mod arrange;
 mod happen;
+mod machines;
 mod obey;
+mod perils;
 mod watch;
 mod world;
 
@@ -76,6 +79,7 @@ impl<'a, R: Recorder> Run<'a, R> {
         self.start()?;
         let cause = loop {
             let Some((at, next)) = self.world.next(self.scheduler.wake_at()) else { break self.nothing_left(horizon) };
+            let at = at.max(self.world.now);
             if at > horizon && self.world.gate == Gate::Open {
                 if self.stops_at(horizon) { break EndCause::Horizon } else { continue }
             }
@@ -98,8 +102,8 @@ impl<'a, R: Recorder> Run<'a, R> {
         let setup = self.world.setup;
         let told = self.world.tell(Input::Started(Box::new(Started {
             configuration: setup.scenario().configuration.clone(),
-            profiles: Vec::new(),
-            estimates: Vec::new(),
+            profiles: setup.profiles(),
+            estimates: setup.estimates(),
             residents: setup.residents(),
         })));
         self.step(told)
@@ -150,5 +154,7 @@ impl<'a, R: Recorder> Run<'a, R> {
     }
 }
 
+#[cfg(test)]
+mod peril_tests;
 #[cfg(test)]
 mod tests;

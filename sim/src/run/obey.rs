@@ -1,16 +1,15 @@
 //! How what the scheduler wants is carried out. None of it can fail: a failure would be a fact of its own.
 
 use windtunnel_core::{
-    Attempt, DeviceId, Effect, Effects, Finish, Grant, GrantFailure, GrantedStep, Input, InstanceId, LoadFailure,
-    ModelId, ProcessMemory, Snapshot, Span, Time,
+    Attempt, DeviceId, Effect, Effects, Finish, Grant, GrantFailure, GrantedStep, Input, InstanceId, ModelId, Span,
+    Time,
 };
 
 use super::world::{Gate, Seated, World};
 use crate::{arrivals::NO_CLIENT, events::Event};
 
 impl World<'_> {
-    /// Carries out the effects of the last step, in their order. Loads, stops and readings of memory are answered at the
-    /// same moment: their times and the bytes of instances are not simulated yet.
+    /// Carries out the effects of the last step, in their order.
     #[inline]
     pub fn obey(&mut self, effects: &Effects) {
         for effect in effects {
@@ -20,21 +19,10 @@ impl World<'_> {
                 Effect::Note(_) | Effect::Learned(_) => {}
                 Effect::Abort { attempt, instance, cause: _ } => self.abort(*attempt, *instance),
                 Effect::Load { attempt, instance, model, device, reservation: _ } => {
-                    let (attempt, instance) = (*attempt, *instance);
-                    let fact = match self.seat(instance, *model, *device) {
-                        Some(()) => Input::LoadFinished { attempt, instance, footprint: None },
-                        None => Input::LoadFailed { attempt, instance, cause: LoadFailure::NotStarted },
-                    };
-                    self.facts.push_back(fact);
+                    self.load(*attempt, *instance, *model, *device);
                 }
-                Effect::Stop { attempt, instance, cause: _ } => {
-                    self.unseat(*instance);
-                    self.facts.push_back(Input::StopFinished { attempt: *attempt, instance: *instance });
-                }
-                Effect::Snapshot { device } => {
-                    let reading = self.reading(*device);
-                    self.facts.push_back(Input::Snapshot(reading));
-                }
+                Effect::Stop { attempt, instance, cause: _ } => self.stop(*attempt, *instance),
+                Effect::Snapshot { device } => self.read(*device),
             }
         }
         self.note_due();
@@ -42,11 +30,15 @@ impl World<'_> {
 
     #[inline]
     fn begin<S>(&mut self, grant: &Grant<S>, steps: &[GrantedStep]) {
-        let Some(Seated { card, seat, service }) = self.seated(grant.instance) else { return };
+        let Some(seated) = self.seated(grant.instance) else { return };
+        let Seated { card, seat, service } = seated;
         let Some(first) = steps.first() else { return };
         let Some(request) = self.jobs.get(first.job.0) else { return };
         let output_tokens = if self.has_output { self.output_of(steps) } else { 0 };
         let work = service.work(grant.weight, request.noise.of_step(first.step), request.prompt_tokens, output_tokens);
+        if self.perilous && self.befalls(grant, seated, work) {
+            return;
+        }
         self.cards[card].begin(self.now, seat, grant.attempt, work, output_tokens);
         self.touch(card);
     }
@@ -82,6 +74,9 @@ impl World<'_> {
     }
 
     fn abort(&mut self, attempt: Attempt, instance: InstanceId) {
+        if self.abort_load(attempt, instance) || self.abort_held(attempt, instance) {
+            return;
+        }
         let Some(Seated { card, seat, .. }) = self.seated(instance) else { return };
         let Some(sent) = self.cards[card].abort(self.now, seat, attempt) else { return };
         self.touch(card);
@@ -100,23 +95,9 @@ impl World<'_> {
         Some(())
     }
 
-    fn unseat(&mut self, instance: InstanceId) {
+    pub fn unseat(&mut self, instance: InstanceId) {
         if let Some(Seated { card, seat, .. }) = self.instances.get_mut(instance.index()).and_then(Option::take) {
             self.cards[card].unseat(seat);
-        }
-    }
-
-    /// What a monitor would show that sees the device's size and who is on it, and no more.
-    fn reading(&self, device: DeviceId) -> Snapshot {
-        let here = (0..)
-            .map(InstanceId)
-            .zip(&self.instances)
-            .filter(|(_, seated)| seated.as_ref().is_some_and(|seated| seated.card == device.index()));
-        Snapshot {
-            device,
-            total: self.setup.scenario().configuration.device(device).and_then(|device| device.memory),
-            used: None,
-            processes: here.map(|(instance, _)| ProcessMemory { instance, used: None }).collect(),
         }
     }
 }

@@ -1,4 +1,4 @@
-use windtunnel_config::{Arrivals, Distribution, Scenario, Service, Workload};
+use windtunnel_config::{Arrivals, Distribution, Fault, FaultKind, Occurrence, Scenario, Service, Workload};
 use windtunnel_core::{
     Admission, Attempt, Capacity, DeviceId, Input, InstanceId, JobId, JobKind, ModelId, Request as Asked, Span,
 };
@@ -306,6 +306,15 @@ fn services_may_differ_from_card_to_card() {
 fn jobs_that_nothing_helps_wait_until_the_horizon() {
     let mut unloaded = scenario(1).asked_by(at("w", &[1]));
     unloaded.residents[0].clear();
+    // Its load never gets anywhere.
+    unloaded.faults.push(Fault {
+        kind: FaultKind::StalledLoad { lasts: Span::MAX },
+        devices: None,
+        model: None,
+        when: Occurrence::Always,
+        from: Span::ZERO,
+        to: None,
+    });
     let waited = end(unloaded.clone());
     assert_eq!((waited.t, waited.cause), (Time::from_nanos(10_000_000_000), EndCause::Horizon));
     unloaded.run.horizon = None;

@@ -4,10 +4,13 @@ use std::collections::VecDeque;
 
 use windtunnel_core::{IdTable, Input, InstanceId, Time};
 
+use super::perils::Perils;
 use crate::{
     arrivals::{ClosedLoop, Merge, Request},
     cards::{Card, Seat, ServiceModel},
     events::{Agenda, Earliest},
+    faults::Faults,
+    memory::Machine,
     setup::Setup,
 };
 
@@ -20,6 +23,12 @@ pub struct World<'a> {
     pub due: Earliest,
     /// A card whose next end may have changed since `due` was told.
     pub touched: Option<usize>,
+    /// What goes on beside each card.
+    pub machines: Vec<Machine>,
+    pub faults: Faults,
+    pub perils: Perils,
+    /// Whether anything can befall a grant but its end.
+    pub perilous: bool,
     pub instances: Vec<Option<Seated<'a>>>,
 
     pub open: Merge,
@@ -64,7 +73,7 @@ pub enum Gate {
 pub enum Next {
     /// A fact that answers an order of this moment.
     Fact,
-    /// Something ends on this card.
+    /// Something ends on this card, or is due beside the cards if there is no such card.
     Card(usize),
     /// A request of an open workload is sent.
     Arrival,
@@ -111,6 +120,12 @@ impl<'a> World<'a> {
     #[inline]
     pub fn seated(&self, id: InstanceId) -> Option<Seated<'a>> {
         *self.instances.get(id.index())?
+    }
+
+    /// Tells `due` when something is due beside the cards, which stand before it there.
+    pub fn note_machines(&mut self) {
+        let machines = self.machines.iter().map(Machine::next).min().unwrap_or(Time::MAX);
+        self.due.set(self.cards.len(), machines.min(self.faults.next()).min(self.perils.next()));
     }
 
     /// Tells `due` of the next end on the card that was touched.

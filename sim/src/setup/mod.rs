@@ -1,5 +1,6 @@
 //! A scenario made ready: everything that all its replications share is worked out once.
 
+mod beliefs;
 mod facts;
 mod rates;
 
