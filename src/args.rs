@@ -1,6 +1,6 @@
 //! The command line.
 
-use std::path::PathBuf;
+use std::{num::NonZero, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -13,7 +13,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
   windtunnel sim --set workload.requests.arrivals.rate=900
   windtunnel test scenarios                 every scenario with its expectations
 
-Exit codes: 0 done, 1 an expectation failed, 2 bad input, 130 interrupted (finished work is kept).")]
+Exit codes: 0 done, 1 an expectation failed or a replay differs, 2 bad input, 130 interrupted (finished work is kept).")]
 pub struct Arguments {
     #[command(flatten)]
     pub common: Common,
@@ -64,6 +64,8 @@ pub enum Command {
     Report(ReportArgs),
     /// Print a journal the way an operator reads it.
     Events(EventsArgs),
+    /// Feed what a journal recorded to the scheduler and compare what it wants.
+    Replay(ReplayArgs),
     /// Check the simulator against exact queueing results on this machine, in seconds.
     Selftest,
     /// Print a JSON Schema, or the reference of the policy's keys.
@@ -154,6 +156,26 @@ pub struct EventsArgs {
     /// Only lines of this model.
     #[arg(long, value_name = "NAME")]
     pub model: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  windtunnel replay run.jsonl                          every run from its beginning
+  windtunnel replay night.1.jsonl night.2.jsonl        rotated files, in their order
+  windtunnel replay night.jsonl --from-checkpoint 3 --format json
+
+The first effect or checkpoint that differs is printed with what led to it. Exit codes: 0 equal, 1 something differs,
+2 bad input.")]
+pub struct ReplayArgs {
+    /// Journals; rotated files of a run in their order; - for stdin.
+    #[arg(required = true)]
+    pub journals: Vec<PathBuf>,
+    /// Start each run at its checkpoint of this number, from 1.
+    #[arg(long, value_name = "N")]
+    pub from_checkpoint: Option<NonZero<u32>>,
+    /// Compare effects only, not the scheduler's state at checkpoints.
+    #[arg(long)]
+    pub no_checkpoints: bool,
 }
 
 #[derive(Debug, Args)]

@@ -7,6 +7,7 @@ mod embedded;
 mod failure;
 mod output;
 mod progress;
+mod reading;
 mod session;
 
 use std::process::ExitCode;
@@ -41,6 +42,7 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Test(args) => command::test::run(&args, &session),
         Command::Report(args) => command::report::run(&args, &session),
         Command::Events(args) => command::events::run(&args, &session),
+        Command::Replay(args) => command::replay::run(&args, &session),
         Command::Selftest => command::selftest::run(&session),
         Command::Schema(args) => command::schema::run(&args, &session),
     }

@@ -13,7 +13,18 @@ use std::{
 use indicatif::{HumanCount, ProgressBar, ProgressState, ProgressStyle};
 use windtunnel_sim::Control;
 
-/// A progress bar that follows a [`Control`] for as long as it lives.
+use crate::reading::Reading;
+
+/// What a bar shows.
+#[derive(Clone)]
+pub enum Work {
+    /// Simulated runs.
+    Runs(Arc<Control>),
+    /// Files being read.
+    Files(Arc<Reading>),
+}
+
+/// A progress bar that follows some [`Work`] for as long as it lives.
 pub struct Progress {
     over: Arc<AtomicBool>,
     watcher: Option<JoinHandle<()>>,
@@ -23,17 +34,18 @@ pub struct Progress {
 const TICK: Duration = Duration::from_millis(100);
 
 impl Progress {
-    pub fn start(what: &str, control: Arc<Control>, quiet: bool) -> Progress {
+    pub fn start(what: &str, work: Work, quiet: bool) -> Progress {
         let over = Arc::new(AtomicBool::new(false));
         if quiet || !std::io::stderr().is_terminal() {
             return Progress { over, watcher: None };
         }
-        let bar = bar(what, Arc::clone(&control));
+        let bar = bar(what, work.clone());
         let seen = Arc::clone(&over);
         let watcher = thread::spawn(move || {
             while !seen.load(Ordering::Relaxed) {
-                bar.set_length(control.runs_planned().max(1) * 1_000_000);
-                bar.set_position(control.millionths_done());
+                let (done, all) = work.done_of();
+                bar.set_length(all.max(1));
+                bar.set_position(done);
                 thread::park_timeout(TICK);
             }
             bar.finish_and_clear();
@@ -42,14 +54,37 @@ impl Progress {
     }
 }
 
-fn bar(what: &str, control: Arc<Control>) -> ProgressBar {
+impl Work {
+    fn done_of(&self) -> (u64, u64) {
+        match self {
+            Work::Runs(control) => (control.millionths_done(), control.runs_planned() * 1_000_000),
+            Work::Files(reading) => (reading.bytes(), reading.total()),
+        }
+    }
+
+    fn steps(&self) -> u64 {
+        match self {
+            Work::Runs(control) => control.steps(),
+            Work::Files(reading) => reading.records(),
+        }
+    }
+
+    fn unit(&self) -> &'static str {
+        match self {
+            Work::Runs(_) => "steps",
+            Work::Files(_) => "records",
+        }
+    }
+}
+
+fn bar(what: &str, work: Work) -> ProgressBar {
+    let template = format!("{{prefix}} {{wide_bar}} {{percent:>3}}%  {{rate}} {}/s  {{eta}} left", work.unit());
     let rate = move |state: &ProgressState, out: &mut dyn std::fmt::Write| {
         let seconds = state.elapsed().as_secs_f64().max(1e-3);
         // A bar that cannot be drawn is no reason to stop.
-        let _ = write!(out, "{}", HumanCount((control.steps() as f64 / seconds) as u64));
+        let _ = write!(out, "{}", HumanCount((work.steps() as f64 / seconds) as u64));
     };
-    let template = "{prefix} {wide_bar} {percent:>3}%  {rate} steps/s  {eta} left";
-    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
     ProgressBar::new(1).with_prefix(what.to_owned()).with_style(style.with_key("rate", rate))
 }
 

@@ -16,7 +16,8 @@ use crate::{
     args::{Common, Format},
     embedded,
     failure::Failure,
-    progress::Progress,
+    progress::{Progress, Work},
+    reading::Reading,
 };
 
 /// The command as it runs.
@@ -73,7 +74,12 @@ impl Session {
 
     /// Shows progress while the result is alive: on a terminal, unless asked to be quiet.
     pub fn progress(&self, what: &str) -> Progress {
-        Progress::start(what, Arc::clone(&self.control), self.quiet)
+        Progress::start(what, Work::Runs(Arc::clone(&self.control)), self.quiet)
+    }
+
+    /// The same for files that are being read.
+    pub fn reading(&self, what: &str, reading: &Arc<Reading>) -> Progress {
+        Progress::start(what, Work::Files(Arc::clone(reading)), self.quiet)
     }
 
     /// An error if the work was stopped, naming what is kept of it.

@@ -11,8 +11,8 @@
 use std::{collections::BTreeMap, fmt::Write};
 
 use windtunnel_core::{
-    Class, DeviceId, Effect, Finish, Grant, GrantedStep, Input, InstanceId, JobId, ModelId, Note, Outcome, Request,
-    Submission, Time, Wanted,
+    Class, Configuration, DeviceId, Effect, Finish, Grant, GrantedStep, Input, InstanceId, JobId, ModelId, Note,
+    Outcome, Request, Submission, Time, Wanted,
 };
 
 use super::{
@@ -85,6 +85,23 @@ impl Lines {
     #[must_use]
     pub fn only(words: Vec<&'static str>) -> Lines {
         Lines { only: Some(words), ..Lines::default() }
+    }
+
+    /// The same with every line from now on.
+    #[must_use]
+    pub fn with_all_words(self) -> Lines {
+        Lines { only: None, ..self }
+    }
+
+    /// Records before this point are not known, but the configuration in force and the instances there are: what each is of
+    /// and where.
+    pub fn resume(
+        &mut self,
+        configuration: &Configuration,
+        instances: impl IntoIterator<Item = (InstanceId, ModelId, DeviceId)>,
+    ) {
+        self.names.configure(configuration);
+        instances.into_iter().for_each(|(instance, model, device)| self.names.appear(instance, model, device));
     }
 
     fn wants(&self, word: &str) -> bool {
