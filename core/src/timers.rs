@@ -26,6 +26,7 @@ impl Scheduler {
         self.lapse_breakers(effects);
         for id in (0..self.devices.len() as u32).map(DeviceId) {
             self.lapse_releases(id, effects);
+            self.lapse_freeze(id, effects);
             self.lapse_pressure(id, effects);
             self.shrink(id);
             self.relieve(id, effects);
@@ -38,6 +39,7 @@ impl Scheduler {
         for id in (0..self.devices.len() as u32).map(DeviceId) {
             let own = [
                 self.release_due(id),
+                self.freeze_due(id),
                 self.pressure_due(id),
                 self.shrinks_at(id),
                 self.relief_due(id),

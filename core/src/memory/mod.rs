@@ -34,6 +34,8 @@ pub(crate) struct Memory {
     pub noted: Bytes,
     /// Readings to come for which foreign memory is frozen against rising.
     pub frozen: u32,
+    /// When a reading was last asked for to end that.
+    pub thaw_asked: Time,
     /// When it was last read.
     pub read_at: Option<Time>,
     /// When a reading was last asked for because none had come for long.
@@ -51,6 +53,7 @@ impl Default for Memory {
             foreign: Bytes::ZERO,
             noted: Bytes::ZERO,
             frozen: 0,
+            thaw_asked: Time::ZERO,
             read_at: None,
             asked_at: None,
             health: MonitorHealth::Alive,

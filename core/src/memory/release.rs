@@ -60,7 +60,8 @@ impl Scheduler {
             }
             keep
         });
-        let mut due = false;
+        // What others took meanwhile was frozen: the next reading shows it.
+        let mut due = memory.leftovers.is_empty();
         for one in &mut memory.leftovers {
             if now >= one.read_next {
                 one.read_next = now.after(READ_EVERY);
@@ -70,6 +71,24 @@ impl Scheduler {
         if due {
             effects.push(Effect::Snapshot { device: id });
         }
+    }
+
+    /// Reads a device again while what others use is frozen although nothing of ours moves any more.
+    pub(crate) fn lapse_freeze(&mut self, id: DeviceId, effects: &mut Effects) {
+        if self.freeze_due(id).is_some_and(|due| due <= self.now) {
+            self.devices[id.index()].memory.thaw_asked = self.now;
+            effects.push(Effect::Snapshot { device: id });
+        }
+    }
+
+    /// When that is.
+    pub(crate) fn freeze_due(&self, id: DeviceId) -> Option<Time> {
+        let device = &self.devices[id.index()];
+        let memory = &device.memory;
+        let moving = || device.instances.iter().any(|one| self.instances[one.index()].slot.is_moving());
+        let frozen = memory.frozen > 0 && memory.leftovers.is_empty() && !moving();
+        let last = memory.read_at.filter(|_| frozen)?.max(memory.thaw_asked);
+        Some(last.after(READ_EVERY))
     }
 
     /// When a device that awaits a release is read again, or believes in it.

@@ -102,6 +102,7 @@ impl Scheduler {
                 let lower = instance.loaded_for > Class::Interactive && !wanted;
                 if by.class == Class::Interactive && lower { Verdict::May(Grade::Loading) } else { Verdict::Never }
             }
+            Slot::Ready { .. } if self.is_awaited(instance.model, by) => Verdict::Never,
             Slot::Ready { .. } => match by.class {
                 Class::Interactive => self.for_interactive(id),
                 Class::Background => self.for_background(id),
@@ -109,6 +110,14 @@ impl Scheduler {
             },
             Slot::Loading { .. } | Slot::Draining { .. } | Slot::Stopping { .. } | Slot::Gone => Verdict::Never,
         }
+    }
+
+    /// Whether work of a higher class waits for a model: what was loaded for somebody is not taken away before he has used
+    /// it. Batch work that is long overdue asks nobody.
+    fn is_awaited(&self, model: crate::ModelId, by: &Wanting) -> bool {
+        let mut higher = Class::ALL.into_iter().filter(|&class| class < by.class);
+        let overdue = by.class == Class::Batch && self.is_long_overdue(by);
+        !overdue && higher.any(|class| self.wanted_by(model, class))
     }
 
     fn for_interactive(&self, id: InstanceId) -> Verdict {
