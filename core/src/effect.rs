@@ -137,6 +137,8 @@ pub enum AbortCause {
     Cancelled,
     /// The memory of a load is needed for interactive work.
     Evicted,
+    /// Memory ran out, and the instance is to go although it still works.
+    OutOfMemory,
 }
 
 /// What one step of the scheduler wanted: the list of effects and the steps of its grants. One buffer is used over and over.

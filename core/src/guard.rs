@@ -43,9 +43,11 @@ impl Scheduler {
         able.min_by_key(|head| (head.progress, head.job, head.instance))
     }
 
-    /// Whether an instance has room for a guard grant. If an interactive job waits for it all the same, its batch is held.
+    /// Whether an instance has room for a guard grant and none under way: they run side by side on different instances. If an
+    /// interactive job waits for it all the same, its batch is held.
     fn can_run(&self, instance: &Instance, class: Class) -> bool {
-        self.has_room(instance, class) && self.head(instance, Class::Interactive).is_none()
+        let guarded = instance.slot.running().iter().any(|grant| grant.right == Right::Guard);
+        !guarded && self.has_room(instance, class) && self.head(instance, Class::Interactive).is_none()
     }
 
     /// The heads of the lower classes' lines on a device that have no step running, once for each instance that serves them.

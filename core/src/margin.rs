@@ -1,8 +1,8 @@
 //! Adaptive admission: predictions are multiplied by a margin that is steered by how many admitted jobs end late.
 //!
 //! A bounded proportional-integral controller. The integral grows by a 256th of itself with a miss and shrinks by a
-//! hundredth of that with a job that is in time, so it rests where one in a hundred is late; a refusal counts as a job in
-//! time, or else a margin that refuses everything would never learn. The proportional part adds half of the smoothed miss
+//! hundredth of that with a job that is in time, so it rests where one in a hundred is late. While nothing has ended for a
+//! second a refusal counts as a job in time, or else a margin that refuses everything would never learn. The proportional part adds half of the smoothed miss
 //! rate beyond the target while the integral catches up. The integral stays within a quarter and four (anti-windup).
 
 use serde::{Deserialize, Serialize};
@@ -20,6 +20,8 @@ const MOST: u64 = UNIT * 4;
 const SLOWNESS: u64 = 256;
 /// The miss rate is smoothed over about so many jobs.
 const SMOOTHING: u64 = 64;
+/// A refusal teaches only when nothing that was admitted has ended for so long.
+const NOTHING_ENDED: Span = Span::from_secs(1);
 /// A margin is noted again when it has moved by one part in so many.
 const WORTH_NOTING: u64 = 16;
 
@@ -30,6 +32,8 @@ pub(crate) struct Margin {
     /// Late jobs per million, smoothed.
     missed: u64,
     noted: u64,
+    /// When a job that had been admitted ended last.
+    learned: Time,
 }
 
 /// What became of a job, as far as predictions are concerned.
@@ -41,7 +45,7 @@ enum Verdict {
 
 impl Default for Margin {
     fn default() -> Margin {
-        Margin { integral: UNIT, missed: TARGET, noted: UNIT }
+        Margin { integral: UNIT, missed: TARGET, noted: UNIT, learned: Time::ZERO }
     }
 }
 
@@ -86,8 +90,15 @@ impl Scheduler {
             if self.policy().classes[class.index()].admission != Admission::Adaptive {
                 continue;
             }
+            let refused = matches!(finish.outcome, Outcome::Refused(_));
             let Some(verdict) = verdict(finish, self.now) else { continue };
             let margin = &mut self.margins[class.index()];
+            if refused && self.now < margin.learned.after(NOTHING_ENDED) {
+                continue;
+            }
+            if !refused {
+                margin.learned = self.now;
+            }
             margin.steer(verdict);
             if margin.integral.abs_diff(margin.noted) > margin.noted / WORTH_NOTING {
                 margin.noted = margin.integral;

@@ -92,6 +92,8 @@ pub(crate) struct ModelState {
     pub places: Vec<Needs>,
     pub demand: Demand,
     pub breaker: Breaker,
+    /// Where it was evicted last, and for which model, while that is still to be loaded.
+    pub evicted_for: Option<(DeviceId, ModelId)>,
     pub loads: Loads,
 }
 

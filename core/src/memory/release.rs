@@ -60,8 +60,12 @@ impl Scheduler {
             }
             keep
         });
-        // What others took meanwhile was frozen: the next reading shows it.
         let mut due = memory.leftovers.is_empty();
+        if due {
+            // Whoever holds it now, and what others took while that was frozen, only the next reading shows.
+            memory.read_at = None;
+            memory.asked_at = Some(now);
+        }
         for one in &mut memory.leftovers {
             if now >= one.read_next {
                 one.read_next = now.after(READ_EVERY);

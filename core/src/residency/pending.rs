@@ -32,11 +32,14 @@ pub(crate) type Precedence = (Class, JobId);
 
 impl Scheduler {
     /// What is available on a device to a load of this precedence: the budget less what is committed and what is owed to
-    /// pending loads that go before it. Negative where more is owed than there is.
+    /// pending loads that go before it. A model that was evicted for another does not take its memory back before that is
+    /// loaded, unless somebody talks to it: it would have been evicted in vain. Negative where more is owed than there is.
     pub(crate) fn available(&self, id: DeviceId, model: ModelId, before: Precedence) -> i128 {
         let Some(budget) = self.budget(id) else { return i128::MAX };
         let owed = self.devices[id.index()].pending.iter().filter(|one| one.model != model);
-        let owed = owed.filter(|one| (one.class, one.job) < before).map(|one| i128::from(one.needs.get()));
+        let gave_way = |to| before.0 != Class::Interactive && self.models[model.index()].evicted_for == Some((id, to));
+        let owed = owed.filter(|one| (one.class, one.job) < before || gave_way(one.model));
+        let owed = owed.map(|one| i128::from(one.needs.get()));
         i128::from(budget.get()) - i128::from(self.committed(id).get()) - owed.sum::<i128>()
     }
 
@@ -59,6 +62,9 @@ impl Scheduler {
 
     pub(crate) fn forget_pending(&mut self, id: DeviceId, model: ModelId) {
         self.devices[id.index()].pending.retain(|one| one.model != model);
+        for state in &mut self.models {
+            state.evicted_for = state.evicted_for.filter(|&known| known != (id, model));
+        }
     }
 
     /// Drops the pending loads that no waiting job wants any more. Their victims leave all the same.

@@ -1,6 +1,10 @@
 //! Relief: what goes when memory runs out while models serve, or when the host says that it is scarce.
 
-use crate::{DeviceId, Effects, InstanceId, Nonsense, Note, PressureLevel, Scheduler, Span, StopCause, Tier, Time};
+use crate::{
+    DeviceId, Effect, Effects, InstanceId, Nonsense, Note, PressureLevel, Scheduler, Span, StopCause, Tier, Time,
+    effect::AbortCause,
+    instance::{Aborted, Leaving, Slot},
+};
 
 /// After memory ran out while models served, nothing more is unloaded for this long, and lower classes load nothing.
 const AFTER_RUNNING_OUT: Span = Span::from_secs(30);
@@ -21,6 +25,10 @@ impl Scheduler {
         if self.devices[id.index()].relief_next > self.now {
             return;
         }
+        if self.break_off_relief(id, effects) {
+            self.devices[id.index()].relief_next = self.now.after(AFTER_RUNNING_OUT);
+            return;
+        }
         let Some(victim) = self.cause_of_shortage(id).or_else(|| self.cheapest_spared(id)) else { return };
         let until = self.now.after(AFTER_RUNNING_OUT);
         let device = &mut self.devices[id.index()];
@@ -32,6 +40,25 @@ impl Scheduler {
         }
         self.store_profile(model, id, effects);
         self.drain(victim, StopCause::OutOfMemory, effects);
+    }
+
+    /// What was to go for want of memory and is still at work when requests run out again is broken off: whether there was
+    /// anything.
+    fn break_off_relief(&mut self, id: DeviceId, effects: &mut Effects) -> bool {
+        let mut any = false;
+        for &instance in &self.devices[id.index()].instances {
+            let Slot::Draining { running, after: Leaving::Stop(StopCause::OutOfMemory) } =
+                &mut self.instances[instance.index()].slot
+            else {
+                continue;
+            };
+            for grant in running.iter_mut().filter(|grant| grant.aborted == Aborted::No) {
+                grant.aborted = Aborted::Yes;
+                any = true;
+                effects.push(Effect::Abort { attempt: grant.attempt, instance, cause: AbortCause::OutOfMemory });
+            }
+        }
+        any
     }
 
     fn ready_on(&self, id: DeviceId) -> impl Iterator<Item = InstanceId> {

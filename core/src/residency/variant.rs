@@ -76,13 +76,13 @@ impl Scheduler {
 
     fn provide_cheapest(&mut self, mut by: Wanting, variants: &[ModelId], effects: &mut Effects) -> Option<WaitReason> {
         if let Some((model, place)) = self.free_variant(&by, variants) {
-            let because = if place == 0 { Choice::Best } else { Choice::BetterNeedsEviction };
+            let because = self.reason_for(place, variants);
             self.assign(&by, Some(model), because);
             return None;
         }
         for (place, &model) in variants.iter().enumerate() {
             by.models = alloc::vec![model];
-            let because = if place == 0 { Choice::Best } else { Choice::BetterNeedsEviction };
+            let because = self.reason_for(place, variants);
             if self.is_present(model) {
                 if !self.hot(model) {
                     self.assign(&by, Some(model), because);
@@ -104,6 +104,15 @@ impl Scheduler {
             }
         }
         self.reason_for_none(by, variants, effects)
+    }
+
+    /// Why a variant of lower classes is not the best: one that is there is in use, one that is not would need room.
+    fn reason_for(&self, place: usize, variants: &[ModelId]) -> Choice {
+        match &variants[..place] {
+            [] => Choice::Best,
+            better if better.iter().any(|&model| self.is_present(model)) => Choice::BetterBusy,
+            _ => Choice::BetterNeedsEviction,
+        }
     }
 
     /// A loaded variant that is not hot and has room right now.

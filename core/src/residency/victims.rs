@@ -121,7 +121,9 @@ impl Scheduler {
     }
 
     fn for_interactive(&self, id: InstanceId) -> Verdict {
+        let awaited = self.head(&self.instances[id.index()], Class::Interactive).is_some();
         match (self.tier(id), self.turn_until(id)) {
+            (Tier::Cold, Some(end)) if awaited => Verdict::Later(end),
             (Tier::Cold, _) => Verdict::May(Grade::Cold),
             (Tier::Hot, None) => Verdict::May(Grade::Hot),
             (Tier::Hot, Some(end)) => Verdict::Later(end),
@@ -206,6 +208,8 @@ impl Scheduler {
             let demand = self.demand(instance.model);
             let cost = Scheduler::cost(reload, demand);
             let Some(&for_model) = by.models.first() else { return };
+            let (victim, at) = (instance.model, instance.device);
+            self.models[victim.index()].evicted_for = Some((at, for_model));
             effects.note(Note::Evict {
                 instance: id,
                 by: for_model,

@@ -111,6 +111,7 @@ pub(super) const fn abort(cause: AbortCause) -> &'static str {
     match cause {
         AbortCause::Cancelled => "cancelled",
         AbortCause::Evicted => "evicted",
+        AbortCause::OutOfMemory => "memory ran out",
     }
 }
 
