@@ -16,6 +16,7 @@ use crate::{
 };
 
 impl Scheduler {
+    #[inline]
     pub(crate) fn admit(&self, job: &Job, id: JobId, line: LineId) -> Result<(), Refusal> {
         let policy = &self.policy().classes[job.class.index()];
         match (policy.admission, job.deadline) {

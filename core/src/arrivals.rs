@@ -10,6 +10,7 @@ use crate::{
 };
 
 impl Scheduler {
+    #[inline]
     pub(crate) fn submit(&mut self, id: JobId, submission: &Submission, effects: &mut Effects) {
         if id != self.next_job {
             return effects.note(Note::Ignored { cause: Nonsense::JobOutOfOrder });
@@ -41,6 +42,7 @@ impl Scheduler {
         self.offer_new(id, class, line, effects);
     }
 
+    #[inline]
     fn new_job(&self, submission: &Submission, class: Class, target: u32) -> Job {
         let (inputs, chunk) = (submission.inputs.max(1), self.chunk(submission, target));
         let drops = submission.drop_hopeless.unwrap_or(self.policy().classes[class.index()].drop_hopeless);
@@ -74,6 +76,7 @@ impl Scheduler {
     }
 
     /// Inputs per step: embeddings are cut, and no step is heavier than a batch of any variant.
+    #[inline]
     fn chunk(&self, submission: &Submission, target: u32) -> u32 {
         match submission.kind {
             JobKind::Embedding => {
@@ -84,6 +87,7 @@ impl Scheduler {
         }
     }
 
+    #[inline]
     fn smallest_batch_of(&self, target: u32) -> Option<u32> {
         self.targets.get(target as usize).and_then(|target| target.smallest_batch)
     }
@@ -105,6 +109,7 @@ impl Scheduler {
     }
 
     /// A step that is heavier than a batch would never be granted.
+    #[inline]
     pub(crate) fn fits(&self, job: &Job) -> Result<(), Refusal> {
         match self.smallest_batch_of(job.target) {
             Some(limit) if job.weight_of(0) > limit => Err(Refusal::TooLarge { limit }),
@@ -113,6 +118,7 @@ impl Scheduler {
     }
 
     /// Puts a job that is in no line, and has steps to be granted, at its place in this one.
+    #[inline]
     pub(crate) fn enqueue(&mut self, id: JobId, line: LineId) {
         let Some(job) = self.jobs.get_mut(id.0) else { return };
         job.line = Some(line);
@@ -128,17 +134,19 @@ impl Scheduler {
     }
 
     /// Grants what may start now that a job has joined a line, and says why the job waits if it does.
+    #[inline]
     fn offer_new(&mut self, id: JobId, class: Class, line: LineId, effects: &mut Effects) {
         if self.residency == Residency::Managed
             && self.targets[self.lines[line.index()].target as usize].variants.len() > 1
         {
             self.plan(effects);
         }
-        self.offer_line(line, class, effects);
-        self.settle_servers(line, effects);
-        let Some(job) = self.jobs.get(id.0) else { return };
-        if job.started.is_some() {
-            return;
+        if self.may_start(line) {
+            self.offer_line(line, class, effects);
+            self.settle_servers(line, effects);
+            if self.jobs.get(id.0).is_none_or(|job| job.started.is_some()) {
+                return;
+            }
         }
         if let Some(refusal) = self.overfull(class) {
             self.leave_line(id);
@@ -151,7 +159,15 @@ impl Scheduler {
         }
     }
 
+    /// Whether a new job in a line may start anything, or change a mode: nothing does where every instance is full and every
+    /// device engaged.
+    #[inline]
+    fn may_start(&self, line: LineId) -> bool {
+        self.unengaged > 0 || self.lower_queued() > 0 || self.any_open(&self.lines[line.index()])
+    }
+
     /// The bound of its class's queue that the youngest waiting job breaks.
+    #[inline]
     fn overfull(&self, class: Class) -> Option<Refusal> {
         let (policy, queued) = (&self.policy().classes[class.index()], self.queued[class.index()]);
         match policy.max_queued {

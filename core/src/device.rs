@@ -76,6 +76,7 @@ impl Default for DeviceState {
 impl DeviceState {
     /// Whether interactive work runs on it, in interactive mode and outside of every turn. Then nothing but the end of that
     /// work can change its mode, and none of its times is due.
+    #[inline]
     pub fn is_engaged(&self) -> bool {
         self.interactive > 0 && self.mode == Mode::Interactive && self.turn.is_none()
     }

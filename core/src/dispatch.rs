@@ -18,6 +18,7 @@ struct Next {
 
 impl Scheduler {
     /// Starts the head of a line, again and again, on the best instance that may take it.
+    #[inline]
     pub(crate) fn offer_line(&mut self, line: LineId, class: Class, effects: &mut Effects) {
         while self.any_open(&self.lines[line.index()])
             && let Some(head) = self.lines[line.index()].class(class).first()
@@ -64,6 +65,7 @@ impl Scheduler {
     }
 
     /// Whether the rules let an instance take a step of this class in its own right now.
+    #[inline]
     fn may_take(&self, instance: &Instance, class: Class) -> bool {
         match class {
             Class::Interactive => instance.free() > 0,
@@ -76,6 +78,7 @@ impl Scheduler {
     }
 
     /// Whether an instance has a slot that this class may use.
+    #[inline]
     pub(crate) fn has_room(&self, instance: &Instance, class: Class) -> bool {
         let free = instance.free();
         free > 0 && free > self.reserved(instance, class)
@@ -87,6 +90,7 @@ impl Scheduler {
     }
 
     /// The first in order of a class among the lines that an instance serves.
+    #[inline]
     pub(crate) fn head(&self, instance: &Instance, class: Class) -> Option<(LineId, Rank)> {
         if self.queued[class.index()].jobs == 0 {
             return None;
@@ -104,6 +108,7 @@ impl Scheduler {
     }
 
     /// Fills the free slots of an instance, higher classes first.
+    #[inline]
     pub(crate) fn offer_instance(&mut self, id: InstanceId, effects: &mut Effects) {
         while let Some(Next { class, right, line }) = self.next_for(id) {
             if self.hold(id, class) {
@@ -114,6 +119,7 @@ impl Scheduler {
     }
 
     /// What an instance takes next; `None` if it is full or may take nothing.
+    #[inline]
     fn next_for(&self, id: InstanceId) -> Option<Next> {
         let instance = &self.instances[id.index()];
         if instance.free() == 0 {
@@ -142,6 +148,7 @@ impl Scheduler {
 
     /// Whether an instance holds its under-full batch of this class to fill: until min(oldest arrival + wait, earliest
     /// deadline - T(n)).
+    #[inline]
     fn hold(&mut self, id: InstanceId, class: Class) -> bool {
         if self.holding == Holding::No {
             return false;
@@ -172,6 +179,7 @@ impl Scheduler {
     }
 
     /// Settles every device on which a line is served.
+    #[inline]
     pub(crate) fn settle_servers(&mut self, line: LineId, effects: &mut Effects) {
         if self.lower_queued() == 0 && (self.unengaged == 0 || self.all_in_use(line)) {
             return;
@@ -184,6 +192,7 @@ impl Scheduler {
     }
 
     /// Whether interactive work runs on every device of a line, so that none can change its mode.
+    #[inline]
     fn all_in_use(&self, line: LineId) -> bool {
         let servers = self.servers(&self.lines[line.index()]);
         servers.as_slice().iter().all(|id| {
@@ -198,6 +207,7 @@ impl Scheduler {
     }
 
     /// Brings a device's mode up to date and starts what its lower classes may start.
+    #[inline]
     pub(crate) fn settle_device(&mut self, device: DeviceId, effects: &mut Effects) {
         self.update_mode(device, effects);
         if self.lower_queued() == 0 {

@@ -155,6 +155,7 @@ impl Effects {
     }
 
     /// The effects in the order they were wanted.
+    #[inline]
     pub fn iter(&self) -> core::slice::Iter<'_, Effect> {
         self.list.iter()
     }
@@ -170,21 +171,33 @@ impl Effects {
     }
 
     /// The steps of a grant of this buffer.
+    #[inline]
     pub fn steps(&self, range: StepRange) -> &[GrantedStep] {
         let first = range.first as usize;
         self.steps.get(first..first + range.count as usize).unwrap_or(&[])
     }
 
     /// Forgets everything, keeping the memory.
+    #[inline]
     pub fn clear(&mut self) {
         self.list.clear();
         self.steps.clear();
     }
 
+    /// Adds the steps of a grant.
+    #[inline]
+    pub(crate) fn add_steps(&mut self, steps: &[GrantedStep]) -> StepRange {
+        let first = self.steps.len() as u32;
+        self.steps.extend_from_slice(steps);
+        StepRange { first, count: steps.len() as u32 }
+    }
+
+    #[inline]
     pub(crate) fn push(&mut self, effect: Effect) {
         self.list.push(effect);
     }
 
+    #[inline]
     pub(crate) fn note(&mut self, note: Note) {
         self.list.push(Effect::Note(note));
     }

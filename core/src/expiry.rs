@@ -15,6 +15,7 @@ pub(crate) struct Expiry {
 }
 
 impl Expiry {
+    #[inline]
     pub fn first(&self) -> Option<Time> {
         self.due.first().map(|entry| entry.0)
     }

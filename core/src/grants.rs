@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use crate::{
     Attempt, Capacity, Choice, Class, Effect, Effects, Failure, Grant, GrantFailure, GrantedStep, InstanceId, JobId,
-    Measured, ModelId, Nonsense, Note, Outcome, Overdue, Right, Scheduler, Sent, Span, StepRange, Time,
+    Measured, ModelId, Nonsense, Note, Outcome, Overdue, Right, Scheduler, Sent, Span, Time,
     instance::{Aborted, Instance, Running},
     job::Requeued,
     queue::LineId,
@@ -23,6 +23,7 @@ enum Taken {
 impl Scheduler {
     /// Starts steps of a class on an instance that has room: one, or a batch in queue order while the weights fit. The first
     /// comes from `line`.
+    #[inline]
     pub(crate) fn grant(&mut self, id: InstanceId, class: Class, right: Right, line: LineId, effects: &mut Effects) {
         if class != Class::Interactive {
             self.audit_grant(id, class, right, line);
@@ -35,8 +36,7 @@ impl Scheduler {
         let instance = &mut self.instances[id.index()];
         instance.held = None;
         let (model, device) = (instance.model, instance.device);
-        let range = StepRange { first: effects.steps.len() as u32, count: steps.len() as u32 };
-        effects.steps.extend_from_slice(&steps);
+        let range = effects.add_steps(&steps);
         if let Some(running) = instance.slot.running_mut() {
             let (start, beside) = (self.now, running.len() as u32);
             let aborted = Aborted::No;
@@ -53,7 +53,8 @@ impl Scheduler {
 
     /// Takes the steps of a grant out of their lines, the first from `line`; says when it should end. A slot takes one step,
     /// a batch steps as long as their weights fit; the first is taken whatever it weighs.
-    fn collect(
+    #[inline]
+    pub(crate) fn collect(
         &mut self,
         id: InstanceId,
         class: Class,
@@ -90,6 +91,7 @@ impl Scheduler {
     }
 
     /// The line that the next step of a grant comes from. Where there is but one, it is that of the first step.
+    #[inline]
     fn next_line(&self, id: InstanceId, class: Class) -> Option<LineId> {
         let instance = &self.instances[id.index()];
         match instance.lines[..] {
@@ -99,6 +101,7 @@ impl Scheduler {
     }
 
     /// How long a grant of these steps should take.
+    #[inline]
     fn duration(&self, instance: &Instance, steps: &[GrantedStep]) -> Span {
         match (instance.capacity, steps) {
             (Capacity::Slots { .. }, [step]) => {
@@ -113,6 +116,7 @@ impl Scheduler {
     /// Marks the next step of a line's head as running on an instance of `model`, if it weighs no more than `most`; the job
     /// leaves its line with its last step. A head that has become hopeless at this very moment, before its timer says so,
     /// must not waste a slot.
+    #[inline]
     fn take_step(&mut self, id: JobId, line: LineId, model: ModelId, most: u32) -> Taken {
         let Some(job) = self.jobs.get_mut(id.0) else { return Taken::Nothing };
         if job.is_hopeless_by(self.now) {
@@ -145,6 +149,7 @@ impl Scheduler {
         Taken::Step(GrantedStep { job: id, step, of: job.steps, weight })
     }
 
+    #[inline]
     fn count_grant(&mut self, id: InstanceId, class: Class, right: Right) {
         let (model, at) = (self.instances[id.index()].model, self.instances[id.index()].device);
         if class == Class::Interactive {
@@ -165,6 +170,7 @@ impl Scheduler {
     }
 
     /// Notes what cannot be seen from the grant itself: another variant than before.
+    #[inline]
     fn explain(
         &mut self,
         job: JobId,
@@ -202,6 +208,7 @@ impl Scheduler {
         }
     }
 
+    #[inline]
     pub(crate) fn grant_finished(
         &mut self,
         attempt: Attempt,
@@ -209,6 +216,14 @@ impl Scheduler {
         measured: Measured,
         effects: &mut Effects,
     ) {
+        match self.short_way(attempt, id) {
+            Some(line) => self.relay(id, line, measured, effects),
+            None => self.end_grant(attempt, id, measured, effects),
+        }
+    }
+
+    /// The long way from the end of a grant to whatever may start then.
+    pub(crate) fn end_grant(&mut self, attempt: Attempt, id: InstanceId, measured: Measured, effects: &mut Effects) {
         let Some(grant) = self.take_grant(attempt, id) else {
             return effects.note(Note::Ignored { cause: Nonsense::NoSuchAttempt });
         };
@@ -219,7 +234,8 @@ impl Scheduler {
         self.after_grant(id, grant, effects);
     }
 
-    fn step_done(&mut self, id: JobId, first_token: Option<Time>, effects: &mut Effects) {
+    #[inline]
+    pub(crate) fn step_done(&mut self, id: JobId, first_token: Option<Time>, effects: &mut Effects) {
         let Some(job) = self.jobs.get_mut(id.0) else { return };
         job.running -= 1;
         job.done += 1;
@@ -290,6 +306,7 @@ impl Scheduler {
         effects.note(Note::Requeued { job: step.job, cause });
     }
 
+    #[inline]
     fn take_grant(&mut self, attempt: Attempt, id: InstanceId) -> Option<Running> {
         let instance = self.instances.get_mut(id.index())?;
         let was_full = instance.free() == 0;
@@ -301,6 +318,7 @@ impl Scheduler {
     }
 
     /// Settles the accounts of an ended grant and gives its place to the next.
+    #[inline]
     fn after_grant(&mut self, id: InstanceId, mut grant: Running, effects: &mut Effects) {
         let (model, at) = (self.instances[id.index()].model, self.instances[id.index()].device);
         if grant.class == Class::Interactive {

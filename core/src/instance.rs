@@ -105,6 +105,7 @@ pub(crate) enum Aborted {
 
 impl Slot {
     /// The grants under way.
+    #[inline]
     pub fn running(&self) -> &[Running] {
         match self {
             Slot::Ready { running } | Slot::Draining { running, .. } => running,
@@ -112,6 +113,7 @@ impl Slot {
         }
     }
 
+    #[inline]
     pub fn running_mut(&mut self) -> Option<&mut Vec<Running>> {
         match self {
             Slot::Ready { running } | Slot::Draining { running, .. } => Some(running),
@@ -119,6 +121,7 @@ impl Slot {
         }
     }
 
+    #[inline]
     pub fn is_ready(&self) -> bool {
         matches!(self, Slot::Ready { .. })
     }
@@ -149,6 +152,7 @@ impl Instance {
     }
 
     /// Grants it could take now, were it asked: free slots, or one batch.
+    #[inline]
     pub fn free(&self) -> u32 {
         let Slot::Ready { running } = &self.slot else { return 0 };
         let all = match self.capacity {

@@ -67,6 +67,7 @@ pub(crate) enum Requeued {
 }
 
 impl Ask {
+    #[inline]
     pub fn of(submission: &Submission) -> Ask {
         Ask { wanted: submission.wanted, quality: submission.quality, needs: submission.needs }
     }
@@ -74,6 +75,7 @@ impl Ask {
 
 impl Job {
     /// The inputs of one step: the last may be smaller.
+    #[inline]
     pub fn weight_of(&self, step: u32) -> u32 {
         if self.steps == 1 {
             return self.inputs;
@@ -82,6 +84,7 @@ impl Job {
     }
 
     /// The inputs of the steps that still have to be granted.
+    #[inline]
     pub fn waiting_weight(&self) -> u64 {
         if self.steps == 1 {
             return if self.running + self.done == 0 { u64::from(self.inputs) } else { 0 };
@@ -91,11 +94,13 @@ impl Job {
     }
 
     /// The step that would be granted next.
+    #[inline]
     pub fn next_step(&self) -> Option<u32> {
         self.again.last().copied().or((self.granted < self.steps).then_some(self.granted))
     }
 
     /// Counts the next step as granted.
+    #[inline]
     pub fn take_step(&mut self) {
         if self.again.pop().is_none() {
             self.granted += 1;
@@ -104,14 +109,17 @@ impl Job {
     }
 
     /// Whether it can no longer meet its deadline as of now, before its timer says so.
+    #[inline]
     pub fn is_hopeless_by(&self, now: Time) -> bool {
         matches!(self.expires, Some((due, Overdue::Hopeless)) if due <= now)
     }
 
+    #[inline]
     pub fn rank(&self, id: JobId, order: Order) -> Rank {
         Rank::of(order, id, self.deadline)
     }
 
+    #[inline]
     pub fn finish(&self, job: JobId, outcome: Outcome) -> Finish {
         Finish {
             job,

@@ -36,6 +36,7 @@ mod prediction;
 mod queue;
 mod reasons;
 mod reconfigure;
+mod relay;
 mod residency;
 mod routing;
 mod scheduler;

@@ -126,6 +126,7 @@ impl Scheduler {
     }
 
     /// Stops a draining instance that has nothing left to finish; whether it was draining.
+    #[inline]
     pub(crate) fn finish_draining(&mut self, id: InstanceId, effects: &mut Effects) -> bool {
         let Slot::Draining { running, after } = &self.instances[id.index()].slot else { return false };
         if !running.is_empty() {

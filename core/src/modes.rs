@@ -4,6 +4,7 @@ use crate::{Class, DeviceId, Effects, Mode, Note, Scheduler, Time};
 
 impl Scheduler {
     /// Brings a device's mode up to date. The end of the window is acted on by the timer of that very moment.
+    #[inline]
     pub(crate) fn update_mode(&mut self, id: DeviceId, effects: &mut Effects) {
         let device = &self.devices[id.index()];
         if device.mode == Mode::Interactive && device.interactive > 0 {

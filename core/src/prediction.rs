@@ -57,6 +57,7 @@ impl Factors {
 
 impl Factor {
     /// Moves a sixteenth of the way towards what was observed; says whether it is worth storing.
+    #[inline]
     fn learn(&mut self, observed: Ppm) -> Option<Ppm> {
         let (old, new) = (i64::from(self.value.get()), i64::from(observed.get()));
         let moved = (old + (new - old) / 16).clamp(1, i64::from(u32::MAX));
@@ -80,6 +81,7 @@ impl Scheduler {
     }
 
     /// T(B) of a batch of `weight` inputs on this instance.
+    #[inline]
     pub(crate) fn batch_time(&self, instance: &Instance, weight: u64) -> Span {
         corrected(instance, instance.times.batch(weight))
     }
@@ -112,6 +114,7 @@ impl Scheduler {
     }
 
     /// Whether even a start at once would end after the deadline, for a job that is dropped then.
+    #[inline]
     pub(crate) fn is_hopeless(&self, job: &Job, line: LineId) -> bool {
         match (job.hopeless, job.deadline) {
             (crate::job::Hopeless::Dropped, Some(deadline)) => self.now.after(self.shortest(job, line)) > deadline,
@@ -129,6 +132,7 @@ impl Scheduler {
     }
 
     /// Learns from a finished grant how long such work takes, and how much output it has.
+    #[inline]
     pub(crate) fn learn(&mut self, id: InstanceId, grant: &Running, measured: &Measured, effects: &mut Effects) {
         let instance = &self.instances[id.index()];
         let (model, device, capacity) = (instance.model, instance.device, instance.capacity);
@@ -181,6 +185,7 @@ impl Scheduler {
     }
 
     /// Slots of an instance that a class leaves free.
+    #[inline]
     pub(crate) fn reserved(&self, instance: &Instance, class: Class) -> u32 {
         match (class, instance.capacity) {
             (Class::Interactive, _) | (_, Capacity::Batch { .. }) => 0,
@@ -192,6 +197,7 @@ impl Scheduler {
     }
 }
 
+#[inline]
 fn corrected(instance: &Instance, believed: Span) -> Span {
     if instance.factor == Ppm::ONE { believed } else { believed.scaled_up(instance.factor) }
 }

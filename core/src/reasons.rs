@@ -8,6 +8,7 @@ use crate::{
 
 impl Scheduler {
     /// Why a job of this class waits in a line.
+    #[inline]
     pub(crate) fn reason(&self, id: JobId, class: Class, line: LineId) -> WaitReason {
         let line = &self.lines[line.index()];
         let queue = line.class(class);

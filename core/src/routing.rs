@@ -9,6 +9,7 @@ use crate::{
 };
 
 impl Scheduler {
+    #[inline]
     pub(crate) fn route(&mut self, job: JobId, class: Class, target: u32) -> LineId {
         let routing = self.configuration.policy.routing;
         if routing == Routing::Shared {

@@ -150,6 +150,7 @@ impl Scheduler {
 
     /// Tells what happened at `now` and gets back, in `effects`, what is wanted. `effects` is cleared first. A `now` before
     /// that of an earlier input is taken as the latest seen, and noted.
+    #[inline]
     pub fn step(&mut self, now: Time, input: &Input, effects: &mut Effects) {
         effects.clear();
         if now < self.now {
@@ -168,6 +169,7 @@ impl Scheduler {
         self.wake = self.next_wake();
     }
 
+    #[inline]
     fn apply(&mut self, input: &Input, effects: &mut Effects) {
         match (self.phase, input) {
             (Phase::Begun, Input::Submitted { job, submission }) => self.submit(*job, submission, effects),
@@ -290,6 +292,7 @@ impl Scheduler {
     }
 
     /// Changes what is kept of a device, and the count of those that are not engaged along with it.
+    #[inline]
     pub(crate) fn change_device(&mut self, id: DeviceId, change: impl FnOnce(&mut DeviceState)) {
         let device = &mut self.devices[id.index()];
         let before = device.is_engaged();
@@ -309,17 +312,20 @@ impl Scheduler {
         self.holding = if holds { Holding::Yes } else { Holding::No };
     }
 
+    #[inline]
     pub(crate) fn attempt(&mut self) -> Attempt {
         let attempt = self.next_attempt;
         self.next_attempt = Attempt(attempt.0 + 1);
         attempt
     }
 
+    #[inline]
     pub(crate) fn policy(&self) -> &Policy {
         &self.configuration.policy
     }
 
     /// Jobs of the lower classes that wait anywhere.
+    #[inline]
     pub(crate) fn lower_queued(&self) -> u64 {
         self.queued[Class::Background.index()].jobs + self.queued[Class::Batch.index()].jobs
     }

@@ -35,6 +35,7 @@ pub(crate) struct Target {
 
 impl Scheduler {
     /// The target of what a client asked for; made when it is first asked for.
+    #[inline]
     pub(crate) fn target_of(&mut self, ask: Ask) -> Result<u32, Refusal> {
         if let Wanted::Model(model) = ask.wanted
             && ask.needs.is_empty()
@@ -136,6 +137,7 @@ impl Scheduler {
     }
 
     /// Whether any instance that takes jobs from a line has a free slot.
+    #[inline]
     pub(crate) fn any_open(&self, line: &Line) -> bool {
         match line.scope {
             Scope::Shared => {
@@ -153,6 +155,7 @@ impl Scheduler {
     }
 
     /// The instances that take jobs from a line.
+    #[inline]
     pub(crate) fn servers(&self, line: &Line) -> ServerList<'_> {
         match line.scope {
             Scope::Shared => ServerList::Shared(&self.targets[line.target as usize].servers),
@@ -162,12 +165,14 @@ impl Scheduler {
 
     /// Interactive jobs of a family use the best variant that has an instance; all others any. What was routed to an instance
     /// stays with it.
+    #[inline]
     pub(crate) fn suits(&self, line: &Line, class: Class, model: ModelId) -> bool {
         line.scope != Scope::Shared || self.serves(line.target, class, model)
     }
 
     /// Whether a class of a target may use this variant: interactive work the one it is meant for, lower classes any but one
     /// that a user is talking to while they are meant for another.
+    #[inline]
     pub(crate) fn serves(&self, target: u32, class: Class, model: ModelId) -> bool {
         let target = &self.targets[target as usize];
         if target.variants.len() == 1 {
@@ -199,6 +204,7 @@ pub(crate) enum ServerList<'a> {
 }
 
 impl ServerList<'_> {
+    #[inline]
     pub fn as_slice(&self) -> &[InstanceId] {
         match self {
             ServerList::Shared(list) => list,

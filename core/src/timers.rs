@@ -57,6 +57,7 @@ impl Scheduler {
         }
     }
 
+    #[inline]
     pub(crate) fn next_wake(&self) -> Option<Time> {
         let mut wake = self.expiry.first();
         if self.residency == Residency::Managed {

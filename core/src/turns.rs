@@ -47,6 +47,7 @@ impl Scheduler {
     }
 
     /// Ends a turn for which nothing waits or runs any more.
+    #[inline]
     pub(crate) fn end_turn_without_work(&mut self, id: DeviceId, effects: &mut Effects) {
         let Some(turn) = self.devices[id.index()].turn else { return };
         let busy = self.devices[id.index()].instances.iter().any(|instance| {

@@ -15,6 +15,7 @@ pub(crate) struct Fifo {
 }
 
 impl Fifo {
+    #[inline]
     pub fn len(&self) -> usize {
         self.jobs.len() - self.gone.len()
     }
@@ -23,10 +24,12 @@ impl Fifo {
         self.weight
     }
 
+    #[inline]
     pub fn first(&self) -> Option<JobId> {
         self.jobs.front().copied()
     }
 
+    #[inline]
     pub fn insert(&mut self, job: JobId, weight: u64) {
         self.weight += weight;
         if self.jobs.back().is_none_or(|&last| last < job) {
@@ -59,12 +62,14 @@ impl Fifo {
         true
     }
 
+    #[inline]
     pub fn remove_first(&mut self, weight: u64) {
         self.jobs.pop_front();
         self.trim();
         self.weight = self.weight.saturating_sub(weight);
     }
 
+    #[inline]
     fn trim(&mut self) {
         if self.gone.is_empty() {
             return;

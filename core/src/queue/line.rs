@@ -31,6 +31,7 @@ pub(crate) struct Line {
 }
 
 impl LineId {
+    #[inline]
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -41,10 +42,12 @@ impl Line {
         Line { target, scope, classes: core::array::from_fn(|class| ClassQueue::new(classes[class].order)) }
     }
 
+    #[inline]
     pub fn class(&self, class: Class) -> &ClassQueue {
         &self.classes[class.index()]
     }
 
+    #[inline]
     pub fn class_mut(&mut self, class: Class) -> &mut ClassQueue {
         &mut self.classes[class.index()]
     }
@@ -59,6 +62,7 @@ impl Line {
 
 impl Rank {
     /// A job's rank in a queue of that order; a job without a deadline comes after those with one.
+    #[inline]
     pub fn of(order: Order, job: JobId, deadline: Option<Time>) -> Rank {
         let due = match order {
             Order::Fifo => Time::ZERO,
@@ -68,6 +72,7 @@ impl Rank {
     }
 
     /// The better of two heads.
+    #[inline]
     pub fn better(one: Option<(LineId, Rank)>, other: Option<(LineId, Rank)>) -> Option<(LineId, Rank)> {
         match (one, other) {
             (Some(a), Some(b)) => Some(if b.1.cmp(&a.1) == Ordering::Less { b } else { a }),

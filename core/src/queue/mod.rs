@@ -36,6 +36,7 @@ impl ClassQueue {
         }
     }
 
+    #[inline]
     pub fn len(&self) -> usize {
         match self {
             ClassQueue::Fifo(fifo) => fifo.len(),
@@ -51,6 +52,7 @@ impl ClassQueue {
         }
     }
 
+    #[inline]
     pub fn first(&self) -> Option<JobId> {
         match self {
             ClassQueue::Fifo(fifo) => fifo.first(),
@@ -58,6 +60,7 @@ impl ClassQueue {
         }
     }
 
+    #[inline]
     pub fn first_rank(&self) -> Option<Rank> {
         match self {
             ClassQueue::Fifo(fifo) => fifo.first().map(|job| Rank { due: Time::ZERO, job }),
@@ -65,6 +68,7 @@ impl ClassQueue {
         }
     }
 
+    #[inline]
     pub fn insert(&mut self, rank: Rank, weight: u64) {
         match self {
             ClassQueue::Fifo(fifo) => fifo.insert(rank.job, weight),
@@ -81,6 +85,7 @@ impl ClassQueue {
     }
 
     /// Takes the first job out, which has `weight` inputs left here.
+    #[inline]
     pub fn remove_first(&mut self, weight: u64) {
         match self {
             ClassQueue::Fifo(fifo) => fifo.remove_first(weight),
