@@ -4,7 +4,7 @@ use crate::{
     Class, Effects, JobId, JobKind, Nonsense, Note, Outcome, Overdue, Refusal, Scheduler, Submission, Time,
     effect::{AbortCause, Effect},
     instance::Aborted,
-    job::{Ask, Hopeless, Job, Requeued},
+    job::{Ask, Hopeless, Job},
     queue::LineId,
     residency::Residency,
 };
@@ -22,57 +22,27 @@ impl Scheduler {
             Ok(_) => Err(Refusal::Malformed),
             Err(refusal) => Err(refusal),
         };
-        let job = self.new_job(submission, class, *target.as_ref().unwrap_or(&0));
-        let admitted = target.and_then(|target| {
-            let line = self.route(id, class, target);
-            self.fits(&job)?;
-            self.can_be_had(target)?;
-            self.admit(&job, id, line).map(|()| line)
-        });
-        let line = match admitted {
-            Ok(line) => line,
-            Err(refusal) => return effects.push(Effect::Finish(job.finish(id, Outcome::Refused(refusal)))),
-        };
-        if self.is_hopeless(&job, line) {
-            let outcome = Outcome::TimedOut(Overdue::Hopeless);
-            return effects.push(Effect::Finish(job.finish(id, outcome)));
+        let (now, drops) = (self.now, Hopeless::of(self.policy().classes[class.index()].drop_hopeless));
+        let place = *target.as_ref().unwrap_or(&0);
+        let chunk = self.chunk(submission, place);
+        self.jobs.insert_with(id.0, || Job::new(submission, class, place, chunk, drops, now));
+        match target.map_err(Outcome::Refused).and_then(|target| self.admitted(id, class, target)) {
+            Ok(line) => {
+                self.enqueue(id, line);
+                self.offer_new(id, class, line, effects);
+            }
+            Err(outcome) => self.end(id, outcome, effects),
         }
-        self.jobs.insert(id.0, job);
-        self.enqueue(id, line);
-        self.offer_new(id, class, line, effects);
     }
 
+    /// The line that a new job joins, or how it ends at once.
     #[inline]
-    fn new_job(&self, submission: &Submission, class: Class, target: u32) -> Job {
-        let (inputs, chunk) = (submission.inputs.max(1), self.chunk(submission, target));
-        let drops = submission.drop_hopeless.unwrap_or(self.policy().classes[class.index()].drop_hopeless);
-        Job {
-            label: submission.label,
-            class,
-            ask: Ask::of(submission),
-            target,
-            line: None,
-            arrived: self.now,
-            deadline: submission.deadline.map(|span| self.now.after(span)),
-            max_wait: submission.max_wait,
-            hopeless: if drops { Hopeless::Dropped } else { Hopeless::Kept },
-            body: submission.body,
-            prompt_tokens: submission.prompt_tokens,
-            max_tokens: submission.max_tokens,
-            inputs,
-            chunk,
-            steps: if chunk >= inputs { 1 } else { inputs.div_ceil(chunk) },
-            granted: 0,
-            running: 0,
-            done: 0,
-            again: alloc::vec::Vec::new(),
-            requeued: Requeued::Never,
-            progress: self.now,
-            expires: None,
-            started: None,
-            first_token: None,
-            model: None,
-        }
+    fn admitted(&mut self, id: JobId, class: Class, target: u32) -> Result<LineId, Outcome> {
+        let line = self.route(id, class, target);
+        let Some(job) = self.jobs.get(id.0) else { return Ok(line) };
+        let fits = self.fits(job).and_then(|()| self.can_be_had(target)).and_then(|()| self.admit(job, id, line));
+        fits.map_err(Outcome::Refused)?;
+        if self.is_hopeless(job, line) { Err(Outcome::TimedOut(Overdue::Hopeless)) } else { Ok(line) }
     }
 
     /// Inputs per step: embeddings are cut, and no step is heavier than a batch of any variant.
@@ -93,6 +63,7 @@ impl Scheduler {
     }
 
     /// A model that is too large for every device, or failed too often, is not waited for.
+    #[inline]
     fn can_be_had(&self, target: u32) -> Result<(), Refusal> {
         if self.residency == Residency::Fixed {
             return Ok(());

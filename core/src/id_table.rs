@@ -1,31 +1,33 @@
 //! Values by dense, increasing ids, in memory proportional to the ids in use.
 
-use alloc::{boxed::Box, collections::VecDeque, vec::Vec};
+use alloc::{collections::BTreeMap, vec::Vec};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-const PAGE: usize = 32;
+/// The smallest ring.
+const SMALLEST: usize = 32;
 
-/// A map from ids that are handed out in order, and mostly end in order, to values. Insertion, look-up and removal take
-/// constant time: the ids are cut into pages, and a page goes when its last value does. A straggler keeps one page and one
-/// pointer for every page of ids after it.
+/// A map from ids that are handed out in order, and mostly end in order, to values. Each id has its place in a ring of a
+/// power of two of places, so insertion, look-up and removal take constant time. Where an earlier id still stands in the
+/// place of a new one, the ring is doubled if half of it is in use; otherwise the earlier one is a straggler and goes into a
+/// map.
 #[derive(Clone, Debug)]
 pub struct IdTable<T> {
-    first_page: u64,
-    pages: VecDeque<Option<Box<Page<T>>>>,
-    len: usize,
-    spare: Vec<Box<Page<T>>>,
+    ring: Vec<Option<Entry<T>>>,
+    /// How many stand in the ring.
+    near: usize,
+    stragglers: BTreeMap<u64, T>,
 }
 
 #[derive(Clone, Debug)]
-struct Page<T> {
-    used: u32,
-    values: [Option<T>; PAGE],
+struct Entry<T> {
+    id: u64,
+    value: T,
 }
 
 impl<T> Default for IdTable<T> {
     fn default() -> Self {
-        IdTable { first_page: 0, pages: VecDeque::new(), len: 0, spare: Vec::new() }
+        IdTable { ring: Vec::new(), near: 0, stragglers: BTreeMap::new() }
     }
 }
 
@@ -37,105 +39,120 @@ impl<T> IdTable<T> {
 
     /// How many values it holds.
     pub fn len(&self) -> usize {
-        self.len
+        self.near + self.stragglers.len()
     }
 
     /// Whether it holds nothing.
+    #[inline]
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.near == 0 && self.stragglers.is_empty()
     }
 
-    /// Puts `value` at `id` in place of what was there. An id before every page in use cannot be taken up again; then
-    /// nothing changes. Says whether the value is kept.
+    /// Puts `value` at `id` in place of what was there.
     #[inline]
-    pub fn insert(&mut self, id: u64, value: T) -> bool {
-        let page = id / PAGE as u64;
-        if self.pages.is_empty() {
-            self.first_page = page;
+    pub fn insert(&mut self, id: u64, value: T) {
+        self.insert_with(id, || value);
+    }
+
+    /// Puts what `make` makes at `id` in place of what was there. It is made where it is to lie.
+    #[inline]
+    pub fn insert_with(&mut self, id: u64, make: impl FnOnce() -> T) {
+        let place = self.place(id);
+        if !matches!(self.ring.get(place), Some(None)) || !self.stragglers.is_empty() {
+            self.make_room(id);
         }
-        let Some(at) = page.checked_sub(self.first_page) else { return false };
-        let at = at as usize;
-        if self.pages.len() <= at {
-            self.pages.resize_with(at + 1, || None);
+        let place = self.place(id);
+        if let Some(slot @ None) = self.ring.get_mut(place) {
+            *slot = Some(Entry { id, value: make() });
+            self.near += 1;
         }
-        let page = self.pages[at].get_or_insert_with(|| self.spare.pop().unwrap_or_else(Page::empty));
-        let place = &mut page.values[(id % PAGE as u64) as usize];
-        if place.is_none() {
-            page.used += 1;
-            self.len += 1;
-        }
-        *place = Some(value);
-        true
     }
 
     /// The value at `id`.
     #[inline]
     pub fn get(&self, id: u64) -> Option<&T> {
-        let at = (id / PAGE as u64).checked_sub(self.first_page)? as usize;
-        self.pages.get(at)?.as_ref()?.values[(id % PAGE as u64) as usize].as_ref()
+        match self.ring.get(self.place(id)) {
+            Some(Some(entry)) if entry.id == id => Some(&entry.value),
+            _ => self.stragglers.get(&id),
+        }
     }
 
     /// The value at `id`, to be changed.
     #[inline]
     pub fn get_mut(&mut self, id: u64) -> Option<&mut T> {
-        let at = (id / PAGE as u64).checked_sub(self.first_page)? as usize;
-        self.pages.get_mut(at)?.as_mut()?.values[(id % PAGE as u64) as usize].as_mut()
+        let place = self.place(id);
+        match self.ring.get_mut(place) {
+            Some(Some(entry)) if entry.id == id => Some(&mut entry.value),
+            _ => self.stragglers.get_mut(&id),
+        }
     }
 
     /// Takes the value at `id` out.
     #[inline]
     pub fn remove(&mut self, id: u64) -> Option<T> {
-        let at = (id / PAGE as u64).checked_sub(self.first_page)? as usize;
-        let page = self.pages.get_mut(at)?.as_mut()?;
-        let value = page.values[(id % PAGE as u64) as usize].take()?;
-        page.used -= 1;
-        self.len -= 1;
-        if page.used == 0 {
-            self.retire(at);
+        let place = self.place(id);
+        match self.ring.get_mut(place) {
+            Some(slot) if slot.as_ref().is_some_and(|entry| entry.id == id) => {
+                self.near -= 1;
+                slot.take().map(|entry| entry.value)
+            }
+            _ => self.stragglers.remove(&id),
         }
-        Some(value)
     }
 
     /// Drops the value at `id` where it lies.
     #[inline]
     pub fn discard(&mut self, id: u64) {
-        let Some(at) = (id / PAGE as u64).checked_sub(self.first_page) else { return };
-        let Some(Some(page)) = self.pages.get_mut(at as usize) else { return };
-        let place = &mut page.values[(id % PAGE as u64) as usize];
-        if place.is_some() {
-            *place = None;
-            page.used -= 1;
-            self.len -= 1;
-            if page.used == 0 {
-                self.retire(at as usize);
+        let place = self.place(id);
+        match self.ring.get_mut(place) {
+            Some(slot) if slot.as_ref().is_some_and(|entry| entry.id == id) => {
+                self.near -= 1;
+                *slot = None;
+            }
+            _ => drop(self.stragglers.remove(&id)),
+        }
+    }
+
+    #[inline]
+    fn place(&self, id: u64) -> usize {
+        id as usize & self.ring.len().wrapping_sub(1)
+    }
+
+    /// Makes the place of `id` free and forgets what was at `id`.
+    #[cold]
+    fn make_room(&mut self, id: u64) {
+        self.discard(id);
+        let (place, size) = (self.place(id), self.ring.len());
+        match self.ring.get_mut(place) {
+            Some(None) => {}
+            Some(slot) if 2 * self.near < size => {
+                self.near -= 1;
+                self.stragglers.extend(slot.take().map(|straggler| (straggler.id, straggler.value)));
+            }
+            _ => {
+                self.double();
+                self.make_room(id);
             }
         }
     }
 
-    fn retire(&mut self, at: usize) {
-        if let Some(page) = self.pages[at].take()
-            && self.spare.len() < 4
-        {
-            self.spare.push(page);
+    fn double(&mut self) {
+        let size = (2 * self.ring.len()).max(SMALLEST);
+        let mut ring: Vec<Option<Entry<T>>> = Vec::new();
+        ring.resize_with(size, || None);
+        for entry in self.ring.drain(..).flatten() {
+            let place = entry.id as usize & (size - 1);
+            ring[place] = Some(entry);
         }
-        while let Some(None) = self.pages.front() {
-            self.pages.pop_front();
-            self.first_page += 1;
-        }
+        self.ring = ring;
     }
 
     /// Ids and values in the order of ids.
     pub fn iter(&self) -> impl Iterator<Item = (u64, &T)> {
-        self.pages.iter().zip(self.first_page..).flat_map(|(page, number)| {
-            let values = page.as_ref().map_or(&[][..], |page| &page.values[..]);
-            values.iter().zip(number * PAGE as u64..).filter_map(|(value, id)| value.as_ref().map(|value| (id, value)))
-        })
-    }
-}
-
-impl<T> Page<T> {
-    fn empty() -> Box<Page<T>> {
-        Box::new(Page { used: 0, values: [const { None }; PAGE] })
+        let near = self.ring.iter().flatten().map(|entry| (entry.id, &entry.value));
+        let mut all: Vec<(u64, &T)> = near.chain(self.stragglers.iter().map(|(&id, value)| (id, value))).collect();
+        all.sort_unstable_by_key(|entry| entry.0);
+        all.into_iter()
     }
 }
 
@@ -166,7 +183,7 @@ mod tests {
     fn values_are_found_by_their_ids_until_removed() {
         let mut table = IdTable::new();
         for id in 0..100 {
-            assert!(table.insert(id, id * 2));
+            table.insert(id, id * 2);
         }
         for id in (0..100).filter(|id| id % 3 != 0) {
             assert_eq!(table.remove(id), Some(id * 2));
@@ -178,17 +195,39 @@ mod tests {
     }
 
     #[test]
-    fn a_straggler_keeps_one_page() {
+    fn stragglers_make_way_and_are_found() {
         let mut table = IdTable::new();
-        table.insert(0, ());
-        for id in 1..100_000 {
-            table.insert(id, ());
-            table.remove(id);
+        (0..10).for_each(|id| table.insert(id, id));
+        for id in 10..100_000 {
+            table.insert(id, id);
+            table.discard(id);
         }
-        assert_eq!(table.pages.iter().filter(|page| page.is_some()).count(), 1);
-        table.remove(0);
-        assert!(table.pages.is_empty());
-        assert!(table.insert(200_000, ()));
-        assert_eq!(table.len(), 1);
+        assert_eq!((table.ring.len(), table.stragglers.len(), table.len()), (SMALLEST, 10, 10));
+        assert!(table.iter().map(|(id, &value)| (id, value)).eq((0..10).map(|id| (id, id))));
+        table.insert(3, 33);
+        assert_eq!((table.get(3), table.get(4), table.get(SMALLEST as u64)), (Some(&33), Some(&4), None));
+        assert_eq!(table.get_mut(4), Some(&mut 4));
+        (0..10).for_each(|id| table.discard(id));
+        assert!(table.is_empty());
+    }
+
+    #[test]
+    fn it_agrees_with_an_ordered_map() {
+        let (mut table, mut model, mut state) = (IdTable::new(), BTreeMap::new(), 7_u64);
+        for id in 0..20_000 {
+            table.insert(id, id);
+            model.insert(id, id);
+            for _ in 0..if id % 2_000 < 1_000 { 0 } else { 3 } {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                // young ones more often than old ones
+                let one = id - (state % 1_000) * (state >> 10) % (1 + id.min(3_000));
+                assert_eq!(table.remove(one), model.remove(&one));
+            }
+            assert_eq!(table.len(), model.len());
+        }
+        assert!(table.iter().eq(model.iter().map(|(&id, value)| (id, value))));
+        assert!((0..20_000).all(|id| table.get(id) == model.get(&id)));
     }
 }

@@ -66,6 +66,13 @@ pub(crate) enum Requeued {
     Once,
 }
 
+impl Hopeless {
+    /// Whether it is dropped.
+    pub fn of(dropped: bool) -> Hopeless {
+        if dropped { Hopeless::Dropped } else { Hopeless::Kept }
+    }
+}
+
 impl Ask {
     #[inline]
     pub fn of(submission: &Submission) -> Ask {
@@ -74,6 +81,39 @@ impl Ask {
 }
 
 impl Job {
+    /// A job that arrives now, in steps of `chunk` inputs; its class drops hopeless jobs or does not.
+    #[inline]
+    pub fn new(submission: &Submission, class: Class, target: u32, chunk: u32, drops: Hopeless, now: Time) -> Job {
+        let inputs = submission.inputs.max(1);
+        Job {
+            label: submission.label,
+            class,
+            ask: Ask::of(submission),
+            target,
+            line: None,
+            arrived: now,
+            deadline: submission.deadline.map(|span| now.after(span)),
+            max_wait: submission.max_wait,
+            hopeless: submission.drop_hopeless.map_or(drops, Hopeless::of),
+            body: submission.body,
+            prompt_tokens: submission.prompt_tokens,
+            max_tokens: submission.max_tokens,
+            inputs,
+            chunk,
+            steps: if chunk >= inputs { 1 } else { inputs.div_ceil(chunk) },
+            granted: 0,
+            running: 0,
+            done: 0,
+            again: Vec::new(),
+            requeued: Requeued::Never,
+            progress: now,
+            expires: None,
+            started: None,
+            first_token: None,
+            model: None,
+        }
+    }
+
     /// The inputs of one step: the last may be smaller.
     #[inline]
     pub fn weight_of(&self, step: u32) -> u32 {

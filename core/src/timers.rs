@@ -79,8 +79,9 @@ impl Scheduler {
                 wake = earlier(wake, self.guard_due(id));
                 wake = earlier(wake, self.reserve_ends(id));
             }
-            for held in device.instances.iter().filter_map(|one| self.instances[one.index()].held) {
-                wake = earlier(wake, Some(held));
+            if self.holding == Holding::Yes {
+                let held = device.instances.iter().filter_map(|one| self.instances[one.index()].held);
+                wake = earlier(wake, held.min());
             }
         }
         wake

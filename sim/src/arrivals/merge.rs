@@ -46,6 +46,10 @@ impl Merge {
 
     #[inline]
     fn find_first(&mut self) {
+        if let [only] = &self.sources[..] {
+            self.next = only.next();
+            return;
+        }
         let mut earliest = Time::MAX;
         for (place, source) in self.sources.iter().enumerate() {
             if source.next() < earliest {

@@ -5,7 +5,6 @@ use windtunnel_core::{Input, JobId, Span, Time};
 use super::world::{Next, Told, World};
 use crate::{
     arrivals::{NO_CLIENT, Request},
-    cards::Ended,
     events::Event,
 };
 
@@ -17,20 +16,22 @@ impl World<'_> {
         if !self.facts.is_empty() {
             return Some((self.now, Next::Fact));
         }
-        if self.jobs.is_empty() && self.open.next() == Time::MAX && self.agenda.sends() == 0 {
+        let (arrival, client) = (self.open.next(), self.agenda.next());
+        if arrival == Time::MAX && self.agenda.sends() == 0 && self.jobs.is_empty() {
             return None;
         }
         let (mut at, card) = self.due.first();
         let mut next = Next::Card(card);
-        let others = [
-            (self.open.next(), Next::Arrival),
-            (self.agenda.next(), Next::Client),
-            (wake.unwrap_or(Time::MAX), Next::Timer),
-        ];
-        for (other, what) in others {
-            if other < at {
-                (at, next) = (other, what);
-            }
+        if arrival < at {
+            (at, next) = (arrival, Next::Arrival);
+        }
+        if client < at {
+            (at, next) = (client, Next::Client);
+        }
+        if let Some(wake) = wake
+            && wake < at
+        {
+            (at, next) = (wake, Next::Timer);
         }
         (at < Time::MAX).then_some((at, next))
     }
@@ -67,8 +68,7 @@ impl World<'_> {
         {
             return Some(told);
         }
-        let Ended { attempt, instance, measured } = ended;
-        Some(self.tell(Input::GrantFinished { attempt, instance, measured }))
+        Some(self.tell_ended(ended))
     }
 
     fn client_acted(&mut self) -> Option<Told> {

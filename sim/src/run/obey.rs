@@ -6,7 +6,10 @@ use windtunnel_core::{
 };
 
 use super::world::{Gate, Seated, World};
-use crate::{arrivals::NO_CLIENT, events::Event};
+use crate::{
+    arrivals::{NO_CLIENT, Request},
+    events::Event,
+};
 
 impl World<'_> {
     /// Carries out the effects of the last step, in their order.
@@ -52,16 +55,17 @@ impl World<'_> {
 
     #[inline]
     fn finish(&mut self, finish: &Finish) {
-        let Some(request) = self.jobs.remove(finish.job.0) else { return };
-        if request.patience < Span::MAX {
+        let Some(&Request { at, patience, workload, client, .. }) = self.jobs.get(finish.job.0) else { return };
+        self.jobs.discard(finish.job.0);
+        if patience < Span::MAX {
             let jobs = &self.jobs;
             self.agenda.grow_stale(|event| match event {
                 Event::GivesUp { job } => jobs.get(job.0).is_some(),
                 Event::Sends { .. } => true,
             });
         }
-        if request.client != NO_CLIENT && self.gate == Gate::Open {
-            self.send_again(request.workload, request.client, request.at, finish.started);
+        if client != NO_CLIENT && self.gate == Gate::Open {
+            self.send_again(workload, client, at, finish.started);
         }
     }
 

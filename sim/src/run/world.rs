@@ -7,7 +7,7 @@ use windtunnel_core::{IdTable, Input, InstanceId, Time};
 use super::perils::Perils;
 use crate::{
     arrivals::{ClosedLoop, Merge, Request},
-    cards::{Card, Seat, ServiceModel},
+    cards::{Card, Ended, Seat, ServiceModel},
     events::{Agenda, Earliest},
     faults::Faults,
     memory::Machine,
@@ -107,6 +107,17 @@ impl<'a> World<'a> {
     pub fn tell(&mut self, fact: Input) -> Told {
         self.fact = fact;
         Told::Fact
+    }
+
+    /// Has the end of a grant told, written over the last one where that was the latest fact.
+    #[inline]
+    pub fn tell_ended(&mut self, ended: Ended) -> Told {
+        if let Input::GrantFinished { attempt, instance, measured } = &mut self.fact {
+            (*attempt, *instance, *measured) = (ended.attempt, ended.instance, ended.measured);
+            return Told::Fact;
+        }
+        let Ended { attempt, instance, measured } = ended;
+        self.tell(Input::GrantFinished { attempt, instance, measured })
     }
 
     /// Stops arrivals.
