@@ -1,8 +1,8 @@
 //! Adaptive admission: predictions are multiplied by a margin that is steered by how many admitted jobs end late.
 //!
 //! A bounded proportional-integral controller. The integral grows by a 256th of itself with a miss and shrinks by a
-//! hundredth of that with a job that is in time, so it rests where one in a hundred is late. While nothing has ended for a
-//! second a refusal counts as a job in time, or else a margin that refuses everything would never learn. The proportional part adds half of the smoothed miss
+//! hundredth of that with a job that is in time, so it rests where one in a hundred is late. While hardly any is late a refusal
+//! counts as a job in time: a margin that refuses nearly everything learns as fast as another. The proportional part adds half of the smoothed miss
 //! rate beyond the target while the integral catches up. The integral stays within a quarter and four (anti-windup).
 
 use serde::{Deserialize, Serialize};
@@ -20,8 +20,8 @@ const MOST: u64 = UNIT * 4;
 const SLOWNESS: u64 = 256;
 /// The miss rate is smoothed over about so many jobs.
 const SMOOTHING: u64 = 64;
-/// A refusal teaches only when nothing that was admitted has ended for so long.
-const NOTHING_ENDED: Span = Span::from_secs(1);
+/// Whether hardly any job is late is said over so many.
+const LONG_SMOOTHING: u64 = 2048;
 /// A margin is noted again when it has moved by one part in so many.
 const WORTH_NOTING: u64 = 16;
 
@@ -32,8 +32,8 @@ pub(crate) struct Margin {
     /// Late jobs per million, smoothed.
     missed: u64,
     noted: u64,
-    /// When a job that had been admitted ended last.
-    learned: Time,
+    /// The same, smoothed over many more.
+    lately: u64,
 }
 
 /// What became of a job, as far as predictions are concerned.
@@ -45,7 +45,7 @@ enum Verdict {
 
 impl Default for Margin {
     fn default() -> Margin {
-        Margin { integral: UNIT, missed: TARGET, noted: UNIT, learned: Time::ZERO }
+        Margin { integral: UNIT, missed: TARGET, noted: UNIT, lately: TARGET }
     }
 }
 
@@ -58,6 +58,7 @@ impl Margin {
         };
         self.integral = integral.clamp(LEAST, MOST);
         self.missed = (self.missed * (SMOOTHING - 1) + seen) / SMOOTHING;
+        self.lately = (self.lately * (LONG_SMOOTHING - 1) + seen) / LONG_SMOOTHING;
     }
 
     fn parts(&self) -> u64 {
@@ -93,11 +94,8 @@ impl Scheduler {
             let refused = matches!(finish.outcome, Outcome::Refused(_));
             let Some(verdict) = verdict(finish, self.now) else { continue };
             let margin = &mut self.margins[class.index()];
-            if refused && self.now < margin.learned.after(NOTHING_ENDED) {
+            if refused && margin.lately > TARGET / 2 {
                 continue;
-            }
-            if !refused {
-                margin.learned = self.now;
             }
             margin.steer(verdict);
             if margin.integral.abs_diff(margin.noted) > margin.noted / WORTH_NOTING {

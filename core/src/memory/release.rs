@@ -39,7 +39,7 @@ impl Scheduler {
         let (device, bytes, now) = (self.instances[id.index()].device, self.instances[id.index()].booked, self.now);
         self.book(id, Bytes::ZERO);
         let memory = &mut self.devices[device.index()].memory;
-        if !memory.is_known() || memory.read_at.is_none() || bytes == Bytes::ZERO {
+        if !memory.is_known() || bytes == Bytes::ZERO {
             return;
         }
         memory.leftovers.push(Leftover { instance: id, bytes, since: now, read_next: now.after(READ_EVERY) });

@@ -317,13 +317,22 @@ impl Scheduler {
     ) -> (Way, Guarded) {
         let guarded = match self.may_load(device, by) {
             Ok(guarded) => guarded,
-            Err(reason) => return (Way::No(reason, None), Guarded::No),
+            Err(reason) => {
+                self.keep_wanted(device, by);
+                return (Way::No(reason, None), Guarded::No);
+            }
         };
         if !self.is_fresh(device, effects) {
             let again = self.asks_again(device);
             return (Way::No(WaitReason::MonitorStale { device }, again), guarded);
         }
         (self.way_by_memory(device, by, means), guarded)
+    }
+
+    /// A load for which memory is being freed stays wanted while its class may not load: its victims would have gone in vain.
+    fn keep_wanted(&mut self, device: DeviceId, by: &Wanting) {
+        let pending = self.devices[device.index()].pending.iter_mut();
+        pending.filter(|one| by.models.contains(&one.model)).for_each(|one| one.wanted = true);
     }
 
     fn way_by_memory(&mut self, device: DeviceId, by: &Wanting, means: Means) -> Way {

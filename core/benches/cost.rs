@@ -1,0 +1,166 @@
+//! What a step costs with a hundred thousand jobs waiting for fifty models that do not fit together, and what it costs when
+//! five thousand clients give up at once.
+//!
+//! `cargo bench -p windtunnel-core --bench cost`. Ratios say more than times: the same step with ten jobs waiting is timed in
+//! turns with it.
+
+use std::{hint::black_box, time::Instant};
+
+use windtunnel_core::*;
+
+const MODELS: u32 = 50;
+const ROUNDS: usize = 7;
+/// Steps that are timed in a round.
+const STEPS: u64 = 2_000;
+
+fn main() {
+    let crowds = [10, 100_000].map(crowd);
+    let [few, many] = medians(&crowds);
+    println!("{:<58} {few:>10.0} ns/step", "10 jobs wait for 50 models: an arrival and an end");
+    println!("{:<58} {many:>10.0} ns/step", "100,000 jobs wait for 50 models: an arrival and an end");
+    println!("{:<58} {:>10.2} x        at most 2 {}", "100,000 waiting against 10", many / few, mark(many / few <= 2.0));
+    let millis = median((0..ROUNDS).map(|_| cancelled_at_once(&crowds[1])).collect());
+    println!("{:<58} {millis:>10.1} ms       at most 50 {}", "5,000 of them cancelled at once", mark(millis <= 50.0));
+}
+
+fn mark(met: bool) -> &'static str {
+    if met { "(met)" } else { "(MISSED)" }
+}
+
+/// A scheduler on one card of 16 GiB, three of fifty models of 5 GiB loaded, and so many jobs waiting for all of them.
+fn crowd(waiting: u64) -> Scheduler {
+    let mut scheduler = Scheduler::new();
+    let mut effects = Effects::new();
+    scheduler.step(Time::ZERO, &Input::Started(Box::new(started())), &mut effects);
+    let reading = Snapshot {
+        device: DeviceId(0),
+        total: None,
+        used: Some(Bytes::from_mib(15_000)),
+        processes: (0..3).map(process).collect(),
+    };
+    scheduler.step(Time::ZERO, &Input::Snapshot(reading), &mut effects);
+    for job in 0..waiting {
+        submit(&mut scheduler, job, &mut effects);
+    }
+    scheduler
+}
+
+fn process(instance: u32) -> ProcessMemory {
+    ProcessMemory { instance: InstanceId(instance), used: Some(Bytes::from_mib(5_000)) }
+}
+
+fn started() -> Started {
+    let times = ServiceTimes::Batch { alpha: Span::from_millis(10), beta: Span::ZERO };
+    let model = |number: u32| Model {
+        name: format!("m{number}"),
+        aliases: Vec::new(),
+        capabilities: Vec::new(),
+        capacity: Capacity::Slots { slots: 1 },
+        replicas: Replicas::Count(1),
+        placements: vec![Placement { device: DeviceId(0), predicted: times }],
+        prediction: Prediction::Configured,
+        pinned: false,
+        preload: false,
+        idle_ttl: None,
+    };
+    let footprint = Bytes::from_mib(5_000);
+    let profile = |model| Profile {
+        model: ModelId(model),
+        device: DeviceId(0),
+        factor: Ppm::ONE,
+        observations: 0,
+        footprint: Some(footprint),
+        load_time: Some(Span::from_secs(3)),
+    };
+    Started {
+        configuration: Configuration {
+            policy: Policy::default(),
+            devices: vec![Device::new("gpu".into(), DeviceKind::Discrete, Some(Bytes::from_mib(16_384)))],
+            models: (0..MODELS).map(model).collect(),
+            families: Vec::new(),
+            labels: vec!["bench".into()],
+            seed: 1,
+        },
+        profiles: (0..MODELS).map(profile).collect(),
+        estimates: Vec::new(),
+        residents: (0..3).map(|model| Resident { model: ModelId(model), device: DeviceId(0) }).collect(),
+    }
+}
+
+fn submit(scheduler: &mut Scheduler, job: u64, effects: &mut Effects) {
+    let class = [Class::Interactive, Class::Background, Class::Batch][(job / u64::from(MODELS) % 3) as usize];
+    let submission = Submission {
+        label: LabelId(0),
+        wanted: Wanted::Model(ModelId((job % u64::from(MODELS)) as u32)),
+        class: Some(class),
+        kind: JobKind::Chat,
+        inputs: 1,
+        prompt_tokens: 0,
+        max_tokens: None,
+        deadline: None,
+        max_wait: Some(Span::from_secs(3_600)),
+        drop_hopeless: None,
+        quality: None,
+        needs: Needs::NONE,
+        body: Bytes::ZERO,
+        client: None,
+        affinity: None,
+    };
+    scheduler.step(scheduler.now(), &Input::Submitted { job: JobId(job), submission }, effects);
+}
+
+/// Arrivals and ends in turns: nanoseconds a step.
+fn busy(scheduler: &Scheduler, waiting: u64) -> f64 {
+    let mut scheduler = scheduler.clone();
+    let mut effects = Effects::new();
+    let mut running: Vec<(Attempt, InstanceId)> = Vec::new();
+    let start = Instant::now();
+    let mut steps = 0;
+    for number in 0..STEPS {
+        submit(&mut scheduler, waiting + number, &mut effects);
+        running.extend(grants(&effects));
+        steps += 1;
+        if let Some((attempt, instance)) = running.pop() {
+            let measured = Measured { first_token: None, output_tokens: 0 };
+            let ended = Input::GrantFinished { attempt, instance, measured };
+            scheduler.step(scheduler.now(), &ended, &mut effects);
+            running.extend(grants(&effects));
+            steps += 1;
+        }
+    }
+    black_box(scheduler.jobs_in_flight());
+    start.elapsed().as_secs_f64() * 1e9 / steps as f64
+}
+
+fn grants(effects: &Effects) -> impl Iterator<Item = (Attempt, InstanceId)> {
+    effects.iter().filter_map(|effect| match effect {
+        Effect::Grant(grant) => Some((grant.attempt, grant.instance)),
+        _other => None,
+    })
+}
+
+fn medians(crowds: &[Scheduler; 2]) -> [f64; 2] {
+    let mut times = [Vec::new(), Vec::new()];
+    for _ in 0..ROUNDS {
+        for (of, scheduler) in times.iter_mut().zip(crowds) {
+            of.push(busy(scheduler, scheduler.jobs_in_flight() as u64));
+        }
+    }
+    times.map(median)
+}
+
+fn cancelled_at_once(scheduler: &Scheduler) -> f64 {
+    let mut scheduler = scheduler.clone();
+    let mut effects = Effects::new();
+    let start = Instant::now();
+    for job in (0..100_000).step_by(20) {
+        scheduler.step(scheduler.now(), &Input::Cancelled { job: JobId(job) }, &mut effects);
+    }
+    black_box(scheduler.jobs_in_flight());
+    start.elapsed().as_secs_f64() * 1e3
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
