@@ -66,6 +66,8 @@ pub enum Command {
     Events(EventsArgs),
     /// Feed what a journal recorded to the scheduler and compare what it wants.
     Replay(ReplayArgs),
+    /// Simulate the requests of a journal under other settings and say what would have changed.
+    Whatif(WhatifArgs),
     /// Check the simulator against exact queueing results on this machine, in seconds.
     Selftest,
     /// Print a JSON Schema, or the reference of the policy's keys.
@@ -176,6 +178,23 @@ pub struct ReplayArgs {
     /// Compare effects only, not the scheduler's state at checkpoints.
     #[arg(long)]
     pub no_checkpoints: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  windtunnel whatif night.jsonl --set policy.background_share=0.1
+  windtunnel whatif run.jsonl --scenario cards.toml --set models.m.service.alpha=0.5ms --format json
+
+Each request is simulated with the service times it had, scaled as the model of its service says. First the journal is
+simulated again as it was recorded, and the error of that is printed; then what the settings change, with intervals.
+Without --scenario the journal's own predictions are the model of service.")]
+pub struct WhatifArgs {
+    /// Journals that hold whole runs; - for stdin.
+    #[arg(required = true)]
+    pub journals: Vec<PathBuf>,
+    /// The scenario whose cards and services were recorded; its workloads are not used.
+    #[arg(long, value_name = "FILE")]
+    pub scenario: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

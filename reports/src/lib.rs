@@ -14,6 +14,7 @@ mod recorder;
 pub mod report;
 pub mod statistics;
 pub mod table;
+pub mod whatif;
 
 pub use metrics::{RunFigures, RunMetrics};
 pub use recorder::{NoRecord, Recorder, Tee};

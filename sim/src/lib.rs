@@ -14,6 +14,7 @@ mod faults;
 mod fixtures;
 mod memory;
 pub mod random;
+pub mod recorded;
 mod replications;
 mod run;
 pub mod selftest;

@@ -8,3 +8,4 @@ pub mod selftest;
 pub mod sim;
 pub mod sweep;
 pub mod test;
+pub mod whatif;

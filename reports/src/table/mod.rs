@@ -8,10 +8,12 @@ mod knee;
 mod report;
 mod sweep;
 mod units;
+mod whatif;
 
 pub use csv::{report_csv, sweep_csv};
 pub use report::report_table;
 pub use sweep::sweep_table;
+pub use whatif::whatif_table;
 
 /// No line of a table is longer.
 pub const WIDTH: usize = 110;

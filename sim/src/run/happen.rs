@@ -91,8 +91,11 @@ impl World<'_> {
     }
 
     #[inline]
-    fn submit(&mut self, request: Request) -> Told {
+    fn submit(&mut self, mut request: Request) -> Told {
         let job = JobId(self.arrived);
+        if let Some(recorded) = self.setup.requests() {
+            request.patience = recorded.patience(job);
+        }
         self.arrived += 1;
         let workload = request.workload as usize;
         if let Input::Submitted { job: number, submission } = &mut self.submitted[workload] {

@@ -38,7 +38,11 @@ impl World<'_> {
         let Some(first) = steps.first() else { return };
         let Some(request) = self.jobs.get(first.job.0) else { return };
         let output_tokens = if self.has_output { self.output_of(steps) } else { 0 };
-        let work = service.work(grant.weight, request.noise.of_step(first.step), request.prompt_tokens, output_tokens);
+        let noise = match self.setup.requests() {
+            None => request.noise.of_step(first.step),
+            Some(recorded) => recorded.noise(first.job, first.step),
+        };
+        let work = service.work(grant.weight, noise, request.prompt_tokens, output_tokens);
         if self.perilous && self.befalls(grant, seated, work) {
             return;
         }

@@ -13,6 +13,7 @@ use crate::{
     SimError,
     arrivals::NoiseKinds,
     cards::ServiceModel,
+    recorded::Requests,
     trace::{self, Recording},
 };
 
@@ -23,6 +24,7 @@ pub struct Setup {
     recordings: Vec<Option<Arc<Recording>>>,
     services: Arc<Vec<Vec<Option<ServiceModel>>>>,
     checkpoints: Option<Span>,
+    requests: Option<Arc<Requests>>,
 }
 
 impl Setup {
@@ -34,7 +36,7 @@ impl Setup {
         check(&scenario)?;
         let recordings = scenario.workloads.iter().map(recording).collect::<Result<_, _>>()?;
         let services = Arc::new(services(&scenario));
-        Ok(Setup { scenario, recordings, services, checkpoints: None })
+        Ok(Setup { scenario, recordings, services, checkpoints: None, requests: None })
     }
 
     /// The same, with the scheduler's whole state recorded whenever so much virtual time has passed.
@@ -42,6 +44,18 @@ impl Setup {
     pub fn with_checkpoints(mut self, every: Span) -> Setup {
         self.checkpoints = Some(every);
         self
+    }
+
+    /// The same with patience and service of each request as recorded.
+    #[must_use]
+    pub(crate) fn with_requests(mut self, requests: Arc<Requests>) -> Setup {
+        self.requests = Some(requests);
+        self
+    }
+
+    #[inline]
+    pub(crate) fn requests(&self) -> Option<&Requests> {
+        self.requests.as_deref()
     }
 
     pub(crate) fn checkpoints(&self) -> Option<Span> {

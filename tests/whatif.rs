@@ -1,0 +1,153 @@
+//! `windtunnel whatif`: a journal of simulated cards is met again by the simulation, and other settings are judged.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+use serde_json::Value;
+
+const SCENARIO: &str = r#"
+title = "requests that share noisy batches"
+[run]
+horizon = "20s"
+warmup = "0s"
+replications = 2
+[[devices]]
+name = "gpu"
+[models.m]
+batch = { max = 8 }
+service = { kind = "batch", alpha = "4ms", beta = "1ms", noise = "exponential" }
+[policy]
+interactive_idle = "5ms"
+background_max_starvation = "100ms"
+[policy.classes.interactive]
+max_queued = 40
+[[workload]]
+name = "requests"
+model = "m"
+PATIENCE
+arrivals = { process = "poisson", rate = 400 }
+[[workload]]
+name = "documents"
+class = "background"
+model = "m"
+kind = "embedding"
+inputs = { uniform = [1, 40] }
+arrivals = { process = "poisson", rate = 3 }
+"#;
+
+fn windtunnel(arguments: &[&str]) -> Output {
+    let command = Command::new(env!("CARGO_BIN_EXE_windtunnel")).args(arguments).output();
+    command.expect("the program starts")
+}
+
+/// A scenario and the journal of it, in a folder of its own that goes with the test.
+struct Recorded(PathBuf);
+
+impl Recorded {
+    /// Of clients with this patience, as TOML.
+    fn new(name: &str, patience: &str) -> Recorded {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        fs::create_dir_all(&folder).expect("the folder is made");
+        let recorded = Recorded(folder);
+        fs::write(recorded.path("scenario.toml"), SCENARIO.replace("PATIENCE", patience))
+            .expect("the scenario is written");
+        let out = windtunnel(&["sim", &recorded.path("scenario.toml"), "--journal", &recorded.path("run.jsonl")]);
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+        recorded
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).to_str().expect("the path is text").to_owned()
+    }
+
+    fn whatif(&self, arguments: &[&str]) -> Value {
+        let journal = self.path("run.jsonl");
+        let out = windtunnel(&[&["whatif", &journal, "--format", "json"], arguments].concat());
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+        serde_json::from_slice(&out.stdout).expect("one JSON object")
+    }
+}
+
+impl Drop for Recorded {
+    fn drop(&mut self) {
+        // What is left behind lies in the build folder.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+fn close(class: &Value) {
+    for figure in ["wait_p50", "wait_p99", "latency_p50", "latency_p99"] {
+        let (recorded, simulated) = (&class["fidelity"]["recorded"][figure], &class["fidelity"]["simulated"][figure]);
+        let (recorded, simulated) = (number(recorded), number(simulated));
+        assert!(
+            (recorded - simulated).abs() <= 0.02 * recorded,
+            "{figure}: {recorded} recorded, {simulated} simulated"
+        );
+    }
+}
+
+#[test]
+fn without_a_change_nothing_differs_and_the_recording_is_met() {
+    let recorded = Recorded::new("whatif-same", "");
+    for arguments in [vec![], vec!["--scenario".to_owned(), recorded.path("scenario.toml")]] {
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let json = recorded.whatif(&arguments);
+        let classes = json["classes"].as_array().expect("a list");
+        assert_eq!(classes.len(), 2);
+        for class in classes {
+            assert_eq!(class["verdict"], "same", "{class}");
+            assert_eq!((number(&class["latency"]["mean"]), number(&class["completed"]["mean"])), (0.0, 0.0));
+            assert_eq!(class["latency"]["blocks"], 20);
+            close(class);
+        }
+        assert!(number(&classes[0]["fidelity"]["requests"]) > 10_000.0, "{}", classes[0]);
+    }
+}
+
+#[test]
+fn twice_the_speed_is_better_and_half_of_it_worse() {
+    let recorded = Recorded::new("whatif-speed", "");
+    for (alpha, beta, verdict) in [("2ms", "0.5ms", "better"), ("8ms", "2ms", "worse")] {
+        let service = format!("models.m.service={{kind=\"batch\",alpha=\"{alpha}\",beta=\"{beta}\"}}");
+        let json = recorded.whatif(&["--set", &service]);
+        let class = &json["classes"][0];
+        assert_eq!(class["verdict"], verdict, "{class}");
+        let (low, high) = (number(&class["latency"]["low"]), number(&class["latency"]["high"]));
+        assert!(if verdict == "better" { high < 0.0 } else { low > 0.0 }, "{class}");
+    }
+}
+
+#[test]
+fn what_is_not_known_is_said() {
+    let recorded = Recorded::new("whatif-remarks", "patience = { exponential = \"1s\" }");
+    let json = recorded.whatif(&["--set", "policy.classes.interactive.max_queued=unlimited"]);
+    let remarks = json["remarks"].to_string();
+    for part in [
+        "a step never ran to its end: its service is drawn",
+        "clients gave up and do so again",
+        "--scenario gives the cards",
+    ] {
+        assert!(remarks.contains(part), "{part}: {remarks}");
+    }
+    assert!(number(&json["drawn"]["residuals"]) > 0.0);
+    let table = windtunnel(&["whatif", &recorded.path("run.jsonl"), "--set", "devices.gpu.count=2", "--quiet"]);
+    let table = String::from_utf8_lossy(&table.stdout).into_owned();
+    assert!(table.contains("interactive") && table.contains("better") && table.contains("latency p99"), "{table}");
+    for (arguments, part) in [
+        (["--set", "workload.requests.deadline=1s"], "requests are those of the journal"),
+        (["--set", "policy.background_shar=0.1"], "did you mean `background_share`"),
+        (["--format", "csv"], "prints a table or JSON"),
+    ] {
+        let out = windtunnel(&[&["whatif", &recorded.path("run.jsonl")], &arguments[..]].concat());
+        assert_eq!(out.status.code(), Some(2));
+        let said = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert!(said.contains(part), "{said}");
+    }
+}
