@@ -18,7 +18,12 @@ fn main() {
     let [few, many] = medians(&crowds);
     println!("{:<58} {few:>10.0} ns/step", "10 jobs wait for 50 models: an arrival and an end");
     println!("{:<58} {many:>10.0} ns/step", "100,000 jobs wait for 50 models: an arrival and an end");
-    println!("{:<58} {:>10.2} x        at most 2 {}", "100,000 waiting against 10", many / few, mark(many / few <= 2.0));
+    println!(
+        "{:<58} {:>10.2} x        at most 2 {}",
+        "100,000 waiting against 10",
+        many / few,
+        mark(many / few <= 2.0)
+    );
     let millis = median((0..ROUNDS).map(|_| cancelled_at_once(&crowds[1])).collect());
     println!("{:<58} {millis:>10.1} ms       at most 50 {}", "5,000 of them cancelled at once", mark(millis <= 50.0));
 }

@@ -99,6 +99,10 @@ impl Scheduler {
         self.queued[class.index()].jobs += 1;
         self.queued[class.index()].bytes += job.body.get();
         let idle = job.running == 0;
+        if self.residency == Residency::Managed {
+            self.touch_head(id, class, line);
+        }
+        let Some(job) = self.jobs.get(id.0) else { return };
         if idle && (job.max_wait.is_some() || job.hopeless == Hopeless::Dropped) {
             self.arm_expiry(id);
         }
@@ -150,6 +154,14 @@ impl Scheduler {
         }
     }
 
+    /// Tells the planner of a queue whose head comes or goes.
+    fn touch_head(&mut self, id: JobId, class: Class, line: LineId) {
+        let place = &self.lines[line.index()];
+        if place.class(class).first() == Some(id) {
+            self.touched.heads.push((place.target, class));
+        }
+    }
+
     /// Takes a waiting job out of its line, for whatever reason it leaves.
     pub(crate) fn leave_line(&mut self, id: JobId) {
         self.disarm_expiry(id);
@@ -159,6 +171,9 @@ impl Scheduler {
         let rank = job.rank(id, self.configuration.policy.classes[class.index()].order);
         self.queued[class.index()].jobs -= 1;
         self.queued[class.index()].bytes -= job.body.get();
+        if self.residency == Residency::Managed {
+            self.touch_head(id, class, line);
+        }
         self.lines[line.index()].class_mut(class).remove(rank, weight);
     }
 

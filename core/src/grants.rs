@@ -157,6 +157,7 @@ impl Scheduler {
             self.models[model.index()].last_interactive = Some(self.now);
         }
         if self.residency == Residency::Managed {
+            self.touched.all = true;
             self.instances[id.index()].touch(class, self.now);
         }
         match right {

@@ -72,7 +72,7 @@ impl Scheduler {
             return None;
         }
         let heads = self.heads(id).map(|head| head.progress.after(patience).max(device.guard_next));
-        heads.filter(|&due| due > self.now).min()
+        heads.filter(|&due| self.is_to_come(due)).min()
     }
 
     /// When the guard may come to a waiting job at the earliest; `None` under strict exclusivity.

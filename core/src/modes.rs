@@ -15,6 +15,7 @@ impl Scheduler {
         let mode =
             if device.interactive > 0 || open || self.interactive_waits(id) { Mode::Interactive } else { Mode::Idle };
         if mode != device.mode {
+            self.touched.all = true;
             self.change_device(id, |device| device.mode = mode);
             effects.note(Note::Mode { device: id, mode });
         }

@@ -19,7 +19,7 @@ use crate::{
     memory::Memory,
     prediction::Factors,
     queue::{Line, LineId},
-    residency::{Breaker, Demand, Loads, Needs, Residency},
+    residency::{Breaker, Demand, Loads, Needs, Residency, Touched},
     target::Target,
 };
 
@@ -45,7 +45,9 @@ pub struct Scheduler {
     pub(crate) expiry: Expiry,
     pub(crate) queued: [Queued; 3],
     pub(crate) residency: Residency,
-    /// When the planner has to look again, whatever happens.
+    /// What the planner has to look at.
+    pub(crate) touched: Touched,
+    /// When it has to look again, whatever happens.
     pub(crate) replan_at: Option<Time>,
     /// How often a class of a family was meant for another variant.
     pub(crate) assignments: u64,
@@ -54,6 +56,8 @@ pub struct Scheduler {
     /// Whether any class is admitted adaptively.
     pub(crate) adapts: bool,
     pub(crate) wake: Option<Time>,
+    /// What was due by then has been acted on.
+    pub(crate) lapsed: Option<Time>,
     /// Whether what is due at `now` is being acted on.
     #[serde(skip)]
     pub(crate) lapsing: bool,
@@ -92,6 +96,8 @@ pub(crate) struct ModelState {
     pub places: Vec<Needs>,
     pub demand: Demand,
     pub breaker: Breaker,
+    /// Which classes waited for it when the planner looked at everything last.
+    pub awaited: [bool; 3],
     /// Where it was evicted last, and for which model, while that is still to be loaded.
     pub evicted_for: Option<(DeviceId, ModelId)>,
     pub loads: Loads,
@@ -137,11 +143,13 @@ impl Scheduler {
             expiry: Expiry::default(),
             queued: [Queued::default(); 3],
             residency: Residency::Fixed,
+            touched: Touched::default(),
             replan_at: None,
             assignments: 0,
             margins: [Margin::default(); 3],
             adapts: false,
             wake: None,
+            lapsed: None,
             lapsing: false,
             broken: None,
             spare_steps: Vec::new(),
@@ -160,6 +168,10 @@ impl Scheduler {
                 self.lapse(now.before(crate::Span::from_nanos(1)), effects);
             }
             self.now = now;
+        }
+        let rare = !matches!(input, Input::Submitted { .. } | Input::Cancelled { .. });
+        if rare || !self.configuration.families.is_empty() {
+            self.touched.all = true;
         }
         self.apply(input, effects);
         self.plan(effects);

@@ -6,6 +6,7 @@ impl Scheduler {
     /// Acts on everything that was due by `until`.
     pub(crate) fn lapse(&mut self, until: Time, effects: &mut Effects) {
         self.now = self.now.max(until);
+        self.lapsed = Some(self.now);
         self.lapsing = true;
         self.expire(until, effects);
         if self.residency == Residency::Managed {
@@ -87,12 +88,17 @@ impl Scheduler {
         wake
     }
 
+    /// Whether what is due then has not been acted on: it lies ahead, or the timer of this very moment is yet to come.
+    pub(crate) fn is_to_come(&self, due: Time) -> bool {
+        due > self.now || (due == self.now && self.lapsed != Some(self.now))
+    }
+
     /// When a model of the device cools down, and its reserved slots are free for lower classes.
     fn reserve_ends(&self, id: DeviceId) -> Option<Time> {
         let instances = self.devices[id.index()].instances.iter().map(|one| &self.instances[one.index()]);
         let kept = instances.filter(|one| self.reserved(one, Class::Background) > 0 && one.free() > 0);
         let ends = kept.filter_map(|one| self.models[one.model.index()].last_interactive);
-        ends.map(|last| last.after(self.policy().hot_ttl)).filter(|&end| end > self.now).min()
+        ends.map(|last| last.after(self.policy().hot_ttl)).filter(|&end| self.is_to_come(end)).min()
     }
 }
 

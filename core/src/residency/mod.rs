@@ -18,13 +18,26 @@ mod unload;
 mod variant;
 mod victims;
 
+use alloc::vec::Vec;
+
 use serde::{Deserialize, Serialize};
+
+use crate::Class;
 
 pub(crate) use breaker::{Breaker, FailedLoad};
 pub(crate) use demand::Demand;
 pub(crate) use fit::Needs;
 pub(crate) use loads::{Load, Loads};
 pub(crate) use pending::{Guarded, Pending};
+
+/// What has changed since the planner looked last. Most arrivals and cancellations change nothing that it decides on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Touched {
+    /// Anything may have.
+    pub all: bool,
+    /// These queues have another head: targets and classes.
+    pub heads: Vec<(u32, Class)>,
+}
 
 /// Whether models come and go at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -49,11 +49,39 @@ pub(crate) enum Means {
 }
 
 impl Scheduler {
-    /// Decides for every queue that no instance serves what is done about it.
+    /// Decides for every queue that no instance serves, and that could have been touched, what is done about it.
     pub(crate) fn plan(&mut self, effects: &mut Effects) {
         if self.residency == Residency::Fixed {
             return;
         }
+        let touched = core::mem::take(&mut self.touched);
+        if touched.all || touched.heads.iter().any(|&(target, class)| self.concerns_others(target, class)) {
+            return self.plan_all(effects);
+        }
+        for (target, class) in touched.heads {
+            match self.head_of(target, class) {
+                Some(wanting) => {
+                    for at in 0..self.targets[target as usize].variants.len() {
+                        let model = self.targets[target as usize].variants[at];
+                        self.models[model.index()].awaited[class.index()] = true;
+                    }
+                    self.provide(wanting, effects);
+                }
+                None => self.targets[target as usize].why[class.index()] = None,
+            }
+        }
+    }
+
+    /// Whether another head of this queue changes what other queues may do: interactive work holds loads, and a pending load
+    /// holds memory.
+    fn concerns_others(&self, target: u32, class: Class) -> bool {
+        let Some(target) = self.targets.get(target as usize) else { return true };
+        let awaits =
+            |model: &ModelId| self.devices.iter().any(|device| device.pending.iter().any(|one| one.model == *model));
+        class == Class::Interactive || target.variants.len() > 1 || target.variants.iter().any(awaits)
+    }
+
+    fn plan_all(&mut self, effects: &mut Effects) {
         self.replan_at = None;
         let loads: Vec<Option<Time>> = self.devices.iter().map(|device| device.interactive_load).collect();
         for device in &mut self.devices {
@@ -62,6 +90,7 @@ impl Scheduler {
             device.background_lacks = false;
             device.pending.iter_mut().for_each(|one| one.wanted = false);
         }
+        self.look_who_is_awaited();
         let before = self.assignments;
         self.preload(effects);
         for wanting in self.wanting(Class::Interactive) {
@@ -78,18 +107,34 @@ impl Scheduler {
         }
     }
 
+    /// Notes for every model which classes wait for it.
+    fn look_who_is_awaited(&mut self) {
+        self.models.iter_mut().for_each(|model| model.awaited = [false; 3]);
+        for line in &self.lines {
+            let Some(target) = self.targets.get(line.target as usize) else { continue };
+            for class in Class::ALL.into_iter().filter(|&class| line.class(class).len() > 0) {
+                for model in &target.variants {
+                    self.models[model.index()].awaited[class.index()] = true;
+                }
+            }
+        }
+    }
+
+    /// The head of a queue, if it has one.
+    fn head_of(&self, target: u32, class: Class) -> Option<Wanting> {
+        let line = &self.lines[self.targets.get(target as usize)?.shared.index()];
+        let rank = line.class(class).first_rank()?;
+        let progress = self.jobs.get(rank.job.0)?.progress;
+        Some(Wanting { target, class, job: rank.job, rank, progress, models: Vec::new() })
+    }
+
     /// The heads of a class that wait in shared queues, in the order in which they may load and evict.
     fn wanting(&self, class: Class) -> Vec<Wanting> {
         if self.queued[class.index()].jobs == 0 {
             return Vec::new();
         }
-        let mut heads: Vec<Wanting> = Vec::new();
-        for (number, target) in self.targets.iter().enumerate() {
-            let Some(rank) = self.lines[target.shared.index()].class(class).first_rank() else { continue };
-            let Some(job) = self.jobs.get(rank.job.0) else { continue };
-            let (target, progress) = (number as u32, job.progress);
-            heads.push(Wanting { target, class, job: rank.job, rank, progress, models: Vec::new() });
-        }
+        let targets = 0..self.targets.len() as u32;
+        let mut heads: Vec<Wanting> = targets.filter_map(|target| self.head_of(target, class)).collect();
         heads.sort_by_key(|head| head.rank);
         heads
     }

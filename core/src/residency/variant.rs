@@ -88,6 +88,7 @@ impl Scheduler {
                     self.assign(&by, Some(model), because);
                     return self.provide_model(&by, Means::Free, effects);
                 }
+                self.wake_when_cold(model);
                 continue;
             }
             if self.can_have(&by, model, Means::Free, effects) {
@@ -104,6 +105,13 @@ impl Scheduler {
             }
         }
         self.reason_for_none(by, variants, effects)
+    }
+
+    /// Has the planner look again when nobody will have talked to a model for long.
+    fn wake_when_cold(&mut self, model: ModelId) {
+        if let Some(last) = self.models[model.index()].last_interactive {
+            self.wake_by(last.after(self.policy().hot_ttl));
+        }
     }
 
     /// Why a variant of lower classes is not the best: one that is there is in use, one that is not would need room.

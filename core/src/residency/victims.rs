@@ -61,16 +61,25 @@ pub(crate) enum Relief {
 impl Scheduler {
     /// The best set of victims on a device that frees `missing` bytes.
     pub(crate) fn victims(&self, id: DeviceId, by: &Wanting, missing: u64) -> Relief {
-        let mut candidates = Vec::new();
+        let mut allowed = Vec::new();
         let mut later: Option<Time> = None;
+        let mut most = Bytes::ZERO;
         for &one in &self.devices[id.index()].instances {
             match self.verdict(one, by) {
-                Verdict::May(grade) => candidates.extend(self.candidate(one, grade)),
+                Verdict::May(grade) => {
+                    most = most.plus(self.instances[one.index()].booked);
+                    allowed.push((one, grade));
+                }
                 Verdict::Later(at) => later = Some(later.map_or(at, |known| known.min(at))),
                 Verdict::Never => {}
             }
         }
-        let most = candidates.iter().fold(Bytes::ZERO, |sum, one| sum.plus(one.bytes));
+        let not_yet = Relief::NotYet(most, later.filter(|&at| at < Time::MAX));
+        if most.get() < missing {
+            return not_yet;
+        }
+        let candidates: Vec<Candidate> =
+            allowed.into_iter().filter_map(|(one, grade)| self.candidate(one, grade)).collect();
         let chosen = match self.policy().eviction {
             Eviction::Cost if candidates.len() <= FEW => cheapest(&candidates, missing),
             Eviction::Cost => greedy(candidates, missing, |one| {
@@ -79,7 +88,7 @@ impl Scheduler {
             }),
             Eviction::Lru => greedy(candidates, missing, |one| (one.grade, u32::from(one.busy), 0, one.used)),
         };
-        chosen.map_or(Relief::NotYet(most, later.filter(|&at| at < Time::MAX)), Relief::Enough)
+        chosen.map_or(not_yet, Relief::Enough)
     }
 
     fn candidate(&self, id: InstanceId, grade: Grade) -> Option<Candidate> {
@@ -98,7 +107,7 @@ impl Scheduler {
         }
         match &instance.slot {
             Slot::Loading { then: None, .. } => {
-                let wanted = self.wanted_by(instance.model, Class::Interactive);
+                let wanted = self.models[instance.model.index()].awaited[Class::Interactive.index()];
                 let lower = instance.loaded_for > Class::Interactive && !wanted;
                 if by.class == Class::Interactive && lower { Verdict::May(Grade::Loading) } else { Verdict::Never }
             }
@@ -117,7 +126,7 @@ impl Scheduler {
     fn is_awaited(&self, model: crate::ModelId, by: &Wanting) -> bool {
         let mut higher = Class::ALL.into_iter().filter(|&class| class < by.class);
         let overdue = by.class == Class::Batch && self.is_long_overdue(by);
-        !overdue && higher.any(|class| self.wanted_by(model, class))
+        !overdue && higher.any(|class| self.models[model.index()].awaited[class.index()])
     }
 
     fn for_interactive(&self, id: InstanceId) -> Verdict {
@@ -186,15 +195,6 @@ impl Scheduler {
     fn is_long_overdue(&self, by: &Wanting) -> bool {
         let patience = self.policy().batch_max_starvation;
         !patience.is_zero() && self.now >= by.progress.after(patience)
-    }
-
-    /// Whether a job of a class waits that this model could serve.
-    pub(crate) fn wanted_by(&self, model: crate::ModelId, class: Class) -> bool {
-        self.queued[class.index()].jobs > 0
-            && self.lines.iter().any(|line| {
-                line.class(class).len() > 0
-                    && self.targets.get(line.target as usize).is_some_and(|target| target.variants.contains(&model))
-            })
     }
 
     /// Lets victims go for a model.

@@ -109,7 +109,13 @@ fn crowd(seed: u64) {
     machine.run_until(end);
     machine.clients.iter_mut().for_each(|client| client.leaves = true);
     machine.run_until(end + 40 * 60_000);
-    assert_eq!(machine.world.scheduler.jobs_in_flight(), 0, "{:#?}", machine.world.scheduler.view());
+    assert_eq!(
+        machine.world.scheduler.jobs_in_flight(),
+        0,
+        "{:#?}\n{}",
+        machine.world.scheduler.view(),
+        machine.last()
+    );
     assert_eq!(machine.world.finished.len() as u64, machine.world.next_job, "every job ends exactly once");
     assert!(machine.world.grants.is_empty(), "every grant ends");
     let most = machine.peak / MIB;

@@ -380,6 +380,20 @@ impl Machine {
         instances.filter(|instance| instance.stage == Stage::Ready).map(|instance| instance.model.0).collect()
     }
 
+    /// The last things the scheduler wanted, for messages.
+    pub fn last(&self) -> String {
+        let log = &self.world.log;
+        log.iter()
+            .filter(|one| !matches!(one, Effect::Finish(_) | Effect::Snapshot { .. }))
+            .rev()
+            .take(40)
+            .collect::<Vec<_>>()
+            .into_iter()
+            .rev()
+            .map(|effect| format!("{effect:?}\n"))
+            .collect()
+    }
+
     pub fn evictions(&self) -> usize {
         self.world.notes().filter(|note| matches!(note, Note::Evict { .. })).count()
     }
