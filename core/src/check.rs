@@ -171,7 +171,8 @@ impl Scheduler {
     /// instance.
     pub(crate) fn audit_grant(&mut self, instance: InstanceId, class: Class, right: Right, line: LineId) {
         let data = &self.instances[instance.index()];
-        let interactive = self.devices[data.device.index()].mode == Mode::Interactive;
+        let device = &self.devices[data.device.index()];
+        let interactive = device.mode == Mode::Interactive || device.interactive > 0;
         let higher = match right {
             Right::Order => self.higher_waits(data, class),
             Right::Guard | Right::Turn => self.head(data, Class::Interactive).is_some(),

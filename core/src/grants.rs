@@ -49,6 +49,10 @@ impl Scheduler {
         }
         self.explain(first.job, class, model, right, id, effects);
         effects.push(Effect::Grant(Grant { attempt, instance: id, model, device, class, right, weight, steps: range }));
+        if class == Class::Interactive {
+            // At once: the next slot may be offered to a lower class before the device is settled.
+            self.update_mode(device, effects);
+        }
     }
 
     /// Takes the steps of a grant out of their lines, the first from `line`; says when it should end. A slot takes one step,

@@ -44,6 +44,10 @@ impl Scheduler {
         if self.is_present(model) {
             return None;
         }
+        if self.never_fits(&[model]).is_some() {
+            // Nor when turns end: where the variant that serves instead has one, the wait for it would have no end.
+            return Some(Choice::BetterTooLarge);
+        }
         if let Some(at) = self.models[model.index()].breaker.next_try(self.now) {
             self.wake_by(at);
             return Some(Choice::BetterBroken);

@@ -117,3 +117,25 @@ fn modes_are_kept_per_device() {
     let index = world.submit(request(INDEX, Class::Background));
     assert!(world.runs(index));
 }
+
+#[test]
+fn the_second_slot_of_a_model_that_loaded_faster_than_expected_is_not_for_batch_work() {
+    let mut desk = configuration(1, vec![model("chat", slots(2), (100, 0), &[0])]);
+    desk.policy.reserve_interactive_slots = 0;
+    let mut world = World::empty();
+    let (model, device, footprint) = (ModelId(CHAT), DeviceId(0), Bytes::from_mib(1));
+    let estimates = vec![Estimate { model, device, footprint, load_time: Span::from_secs(10) }];
+    let (profiles, residents) = (Vec::new(), Vec::new());
+    world.input(Input::Started(Box::new(Started { configuration: desk, profiles, estimates, residents })));
+    let chat = world.submit(request(CHAT, Class::Interactive));
+    let work = world.submit(request(CHAT, Class::Batch));
+    let load = world.log.iter().find_map(|effect| match effect {
+        Effect::Load { attempt, instance, .. } => Some((*attempt, *instance)),
+        _ => None,
+    });
+    let (attempt, instance) = load.expect("the model is loaded for the chat");
+    world.at(500);
+    world.input(Input::LoadFinished { attempt, instance, footprint: None });
+    assert!(world.runs(chat) && !world.runs(work));
+    assert_eq!(world.scheduler.check(), Ok(()));
+}

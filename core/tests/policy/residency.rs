@@ -380,3 +380,23 @@ fn growth_after_the_measurement_is_booked_at_once() {
     machine.run_until(45_000);
     assert_eq!((machine.evictions(), machine.clients[1].answers), (1, 1));
 }
+
+#[test]
+fn interactive_work_of_a_family_does_not_wait_for_a_variant_that_can_never_fit() {
+    let mut machine =
+        Machine::new(&[16_384], models(2), vec![truth(20_000, 1000, 200), truth(14_000, 1000, 200)], |all| {
+            let variant = |model, quality| Variant { model: ModelId(model), quality };
+            all.families = vec![Family {
+                name: "f".into(),
+                aliases: vec![],
+                variants: vec![variant(0, Quality::Preferred), variant(1, Quality::Compact)],
+            }];
+        });
+    let mut asked = chat(0);
+    asked.wanted = Wanted::Family(FamilyId(0));
+    machine.submit_at(1000, asked);
+    machine.submit_at(6000, asked);
+    machine.run_until(60_000);
+    let answers: Vec<u64> = machine.clients.iter().map(|client| client.answers).collect();
+    assert_eq!(answers, [1, 1]);
+}
