@@ -66,6 +66,8 @@ pub enum Command {
     Events(EventsArgs),
     /// Feed what a journal recorded to the scheduler and compare what it wants.
     Replay(ReplayArgs),
+    /// Search random worlds for a broken rule of the scheduler.
+    Fuzz(FuzzArgs),
     /// Simulate the requests of a journal under other settings and say what would have changed.
     Whatif(WhatifArgs),
     /// Check the simulator against exact queueing results on this machine, in seconds.
@@ -178,6 +180,39 @@ pub struct ReplayArgs {
     /// Compare effects only, not the scheduler's state at checkpoints.
     #[arg(long)]
     pub no_checkpoints: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  windtunnel fuzz                              random worlds for 30 seconds, another seed every time
+  windtunnel fuzz --seed 1 --worlds 2000       the same worlds every time
+  windtunnel fuzz my.toml                      does my configuration starve anything, whatever is asked of it?
+  windtunnel fuzz --for 8h --out found         over night; Ctrl-C keeps what was found
+  windtunnel fuzz --as-is found/fuzz-17.toml   look again at a world that was found
+
+Every world is checked after every step. One that breaks a rule is made as small as it can be and written into the folder
+of --out as a scenario. Exit codes: 0 nothing was found, 1 a rule is broken, 2 bad input, 130 interrupted.")]
+pub struct FuzzArgs {
+    /// A scenario or configuration: what it configures stays, requests and faults vary; default: everything is random.
+    pub config: Option<PathBuf>,
+    /// Search so long, such as 10m; default: 30s, unless --steps or --worlds says when it is enough.
+    #[arg(long = "for", value_name = "SPAN")]
+    pub lasting: Option<String>,
+    /// Search until so many steps were checked.
+    #[arg(long, value_name = "N")]
+    pub steps: Option<u64>,
+    /// Search so many worlds.
+    #[arg(long, value_name = "N")]
+    pub worlds: Option<u64>,
+    /// Stop at the first broken rule.
+    #[arg(long)]
+    pub first: bool,
+    /// Where worlds that break a rule are written.
+    #[arg(long, value_name = "DIR", default_value = "windtunnel-fuzz")]
+    pub out: PathBuf,
+    /// Run the scenario once, exactly as it stands, with every check.
+    #[arg(long, requires = "config", conflicts_with_all = ["lasting", "steps", "worlds", "first"])]
+    pub as_is: bool,
 }
 
 #[derive(Debug, Args)]

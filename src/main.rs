@@ -43,6 +43,7 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Report(args) => command::report::run(&args, &session),
         Command::Events(args) => command::events::run(&args, &session),
         Command::Replay(args) => command::replay::run(&args, &session),
+        Command::Fuzz(args) => command::fuzz::run(&args, &session),
         Command::Whatif(args) => command::whatif::run(&args, &session),
         Command::Selftest => command::selftest::run(&session),
         Command::Schema(args) => command::schema::run(&args, &session),

@@ -4,7 +4,7 @@ use std::{
     io::IsTerminal,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread::{self, JoinHandle},
     time::Duration,
@@ -20,6 +20,8 @@ use crate::reading::Reading;
 pub enum Work {
     /// Simulated runs.
     Runs(Arc<Control>),
+    /// A search, with the millionths of it that are over.
+    Search(Arc<Control>, Arc<AtomicU64>),
     /// Files being read.
     Files(Arc<Reading>),
 }
@@ -58,20 +60,21 @@ impl Work {
     fn done_of(&self) -> (u64, u64) {
         match self {
             Work::Runs(control) => (control.millionths_done(), control.runs_planned() * 1_000_000),
+            Work::Search(_, millionths) => (millionths.load(Ordering::Relaxed), 1_000_000),
             Work::Files(reading) => (reading.bytes(), reading.total()),
         }
     }
 
     fn steps(&self) -> u64 {
         match self {
-            Work::Runs(control) => control.steps(),
+            Work::Runs(control) | Work::Search(control, _) => control.steps(),
             Work::Files(reading) => reading.records(),
         }
     }
 
     fn unit(&self) -> &'static str {
         match self {
-            Work::Runs(_) => "steps",
+            Work::Runs(_) | Work::Search(..) => "steps",
             Work::Files(_) => "records",
         }
     }

@@ -5,7 +5,7 @@ use std::{
     process,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
@@ -25,6 +25,8 @@ pub struct Session {
     pub format: Format,
     pub overrides: Vec<Override>,
     pub control: Arc<Control>,
+    /// The seed of the command line.
+    pub seed: Option<u64>,
     quiet: bool,
 }
 
@@ -41,7 +43,7 @@ impl Session {
         }
         let control = Arc::new(Control::new());
         stop_on_signal(Arc::clone(&control))?;
-        Ok(Session { format: common.format, overrides, control, quiet: common.quiet })
+        Ok(Session { format: common.format, overrides, control, seed: common.seed, quiet: common.quiet })
     }
 
     /// The scenario's file, or the embedded one.
@@ -75,6 +77,11 @@ impl Session {
     /// Shows progress while the result is alive: on a terminal, unless asked to be quiet.
     pub fn progress(&self, what: &str) -> Progress {
         Progress::start(what, Work::Runs(Arc::clone(&self.control)), self.quiet)
+    }
+
+    /// The same for a search that lasts until then.
+    pub fn searching(&self, what: &str, share: &Arc<AtomicU64>) -> Progress {
+        Progress::start(what, Work::Search(Arc::clone(&self.control), Arc::clone(share)), self.quiet)
     }
 
     /// The same for files that are being read.

@@ -24,4 +24,4 @@ pub use form::{did_you_mean, schema_config, schema_scenario};
 pub use recorded::{policy_settings, scenario_of};
 pub use scenario::*;
 pub use sections::{PolicyKey, policy_keys};
-pub use source::{Override, ScenarioFile};
+pub use source::{Override, ScenarioFile, to_toml};

@@ -12,6 +12,7 @@ mod events;
 mod faults;
 #[cfg(test)]
 mod fixtures;
+pub mod fuzz;
 mod memory;
 pub mod random;
 pub mod recorded;

@@ -1,6 +1,7 @@
 //! The subcommands, one a file.
 
 pub mod events;
+pub mod fuzz;
 pub mod replay;
 pub mod report;
 pub mod schema;

@@ -82,6 +82,15 @@ impl ScenarioFile {
         context.read.into_inner()
     }
 
+    /// The document with `overrides` put in place one after another.
+    pub(super) fn overlaid(&self, overrides: &[Override]) -> Result<Table, ConfigError> {
+        let (root, complaints) = self.overridden(overrides);
+        if complaints.is_empty() {
+            return Ok(root);
+        }
+        Err(ConfigError::of(complaints, Sources { files: &self.sources, overrides }))
+    }
+
     fn overridden(&self, overrides: &[Override]) -> (Table, Vec<Complaint>) {
         let mut root = self.root.clone();
         let mut complaints = Vec::new();

@@ -1,10 +1,12 @@
 //! Where text comes from: files and `--set` overrides, as trees of values that remember their places.
 
 mod base;
+mod document;
 mod file;
 mod overrides;
 mod tree;
 
+pub use document::to_toml;
 pub use file::ScenarioFile;
 pub use overrides::Override;
 pub(crate) use tree::{Entry, Node, Table, Value};

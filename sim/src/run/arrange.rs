@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use windtunnel_core::{DeviceId, IdTable, Input, InstanceId, JobId, Resident, Time};
+use windtunnel_core::{DeviceId, IdTable, Input, InstanceId, JobId, Resident, Span, Time};
 
 use super::{
     perils::Perils,
@@ -60,6 +60,8 @@ impl<'a> World<'a> {
             has_output: setup.has_output(),
             fact: Input::TimerDue,
             facts: VecDeque::new(),
+            slept: Span::ZERO,
+            noted: None,
         };
         for (resident, id) in setup.residents().into_iter().zip(0..) {
             world.settle_in(InstanceId(id), resident);

@@ -2,7 +2,7 @@
 
 use windtunnel_core::{Input, JobId, Span, Time};
 
-use super::world::{Next, Told, World};
+use super::world::{Arrival, Next, Told, World};
 use crate::{
     arrivals::{NO_CLIENT, Request},
     events::Event,
@@ -104,10 +104,22 @@ impl World<'_> {
             submission.prompt_tokens = request.prompt_tokens;
             submission.client = (request.client != NO_CLIENT).then_some(request.client);
         }
+        if self.noted.is_some() {
+            self.note(&request);
+        }
         if request.patience < Span::MAX {
             self.agenda.add(self.now.after(request.patience), Event::GivesUp { job });
         }
         self.jobs.insert(job.0, request);
         Told::Submission(workload)
+    }
+
+    #[cold]
+    fn note(&mut self, request: &Request) {
+        let &Request { workload, inputs, prompt_tokens, output_tokens, .. } = request;
+        let (at, slept) = (self.now, self.slept);
+        if let Some(noted) = &mut self.noted {
+            noted.push(Arrival { workload, at, slept, inputs, prompt_tokens, output_tokens });
+        }
     }
 }

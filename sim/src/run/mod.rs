@@ -35,7 +35,9 @@ use windtunnel_reports::{
 };
 
 use crate::{Control, SimError, setup::Setup};
+pub(crate) use watch::Rigour;
 use watch::Watch;
+pub(crate) use world::Arrival;
 use world::{Gate, Told, World};
 
 /// One run under way.
@@ -58,6 +60,21 @@ impl Setup {
         recorder.begin(&self.header(replication))?;
         Run::new(self, replication, recorder, control).run()
     }
+
+    /// The same for a run whose arrivals are wanted as well.
+    pub(crate) fn run_noting<R: Recorder>(
+        &self,
+        recorder: &mut R,
+        control: &Control,
+    ) -> (Result<End, SimError>, Vec<Arrival>) {
+        if let Err(wrong) = recorder.begin(&self.header(0)) {
+            return (Err(wrong.into()), Vec::new());
+        }
+        let mut run = Run::new(self, 0, recorder, control);
+        run.world.noted = Some(Vec::new());
+        let end = run.go();
+        (end, run.world.noted.take().unwrap_or_default())
+    }
 }
 
 impl<'a, R: Recorder> Run<'a, R> {
@@ -67,12 +84,16 @@ impl<'a, R: Recorder> Run<'a, R> {
             scheduler: Scheduler::new(),
             effects: Effects::new(),
             recorder,
-            watch: Watch::new(&setup.scenario().run, control),
+            watch: Watch::new(&setup.scenario().run, setup.rigour(), control),
             next_checkpoint: setup.checkpoints().map_or(Time::MAX, |every| Time::ZERO.after(every)),
         }
     }
 
     fn run(mut self) -> Result<End, SimError> {
+        self.go()
+    }
+
+    fn go(&mut self) -> Result<End, SimError> {
         let run = &self.world.setup.scenario().run;
         let horizon = run.horizon.map_or(Time::MAX, |horizon| Time::ZERO.after(horizon));
         let jobs = run.jobs.unwrap_or(u64::MAX);

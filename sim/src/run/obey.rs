@@ -1,8 +1,8 @@
 //! How what the scheduler wants is carried out. None of it can fail: a failure would be a fact of its own.
 
 use windtunnel_core::{
-    Attempt, DeviceId, Effect, Effects, Finish, Grant, GrantFailure, GrantedStep, Input, InstanceId, ModelId, Span,
-    Time,
+    Attempt, DeviceId, Effect, Effects, Finish, Grant, GrantFailure, GrantedStep, Input, InstanceId, ModelId, Sent,
+    Span, Time,
 };
 
 use super::world::{Gate, Seated, World};
@@ -33,7 +33,7 @@ impl World<'_> {
 
     #[inline]
     fn begin<S>(&mut self, grant: &Grant<S>, steps: &[GrantedStep]) {
-        let Some(seated) = self.seated(grant.instance) else { return };
+        let Some(seated) = self.seated(grant.instance) else { return self.came_too_late(grant) };
         let Seated { card, seat, service } = seated;
         let Some(first) = steps.first() else { return };
         let Some(request) = self.jobs.get(first.job.0) else { return };
@@ -48,6 +48,14 @@ impl World<'_> {
         }
         self.cards[card].begin(self.now, seat, grant.attempt, work, output_tokens);
         self.touch(card);
+    }
+
+    /// The process of a grant died before it was ordered, and the scheduler is about to hear of that.
+    #[cold]
+    fn came_too_late<S>(&mut self, grant: &Grant<S>) {
+        let &Grant { attempt, instance, .. } = grant;
+        let (cause, sent) = (GrantFailure::Crashed, Sent::Nothing);
+        self.facts.push_back(Input::GrantFailed { attempt, instance, cause, sent });
     }
 
     /// The output of a job comes with the last of its steps.

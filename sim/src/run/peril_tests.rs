@@ -137,3 +137,25 @@ fn two_policies_meet_the_same_crashes() {
     assert_eq!(facts(crash, 100), again);
     assert!(again.iter().any(|line| line.contains("Signal")), "{again:?}");
 }
+
+/// Two cards with a process each that grows out of its memory at 1 s, and a request at 900 ms that takes 500 ms.
+const BOTH_DIE: &str = r#"
+run = { horizon = "10s", drain = true }
+devices = [{ name = "gpu", memory = "8GiB", count = 2 }]
+models.m = { footprint = "4GiB", resident = true, service = { kind = "batch", alpha = "500ms" } }
+workload = [{ name = "w", model = "m", arrivals = { process = "at", times = ["900ms"] } }]
+faults = [{ kind = "memory_growth", bytes = "5GiB", at = "1s" }]
+"#;
+
+#[test]
+fn a_grant_for_a_process_that_died_in_the_same_breath_fails_as_well() {
+    let file = windtunnel_config::ScenarioFile::parse(BOTH_DIE, std::path::Path::new("both.toml")).unwrap();
+    let seen = facts(file.resolve(&[]).unwrap(), 6);
+    let expected = [
+        "1000 exited 0 OutOfMemory",
+        "1000 failed 0 OutOfMemory Nothing",
+        "1000 exited 1 OutOfMemory",
+        "1000 failed 1 Crashed Nothing",
+    ];
+    assert_eq!(seen, expected);
+}

@@ -215,5 +215,6 @@ impl World<'_> {
         self.open.delay(by);
         self.agenda.delay(by);
         self.now = self.now.after(by);
+        self.slept = self.slept.plus(by);
     }
 }

@@ -28,11 +28,22 @@ pub struct Watch<'a> {
     checked: u64,
     violations: Vec<String>,
     interrupted: bool,
+    rigour: Rigour,
+}
+
+/// How closely invariants are watched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Rigour {
+    /// Now and then, and the run goes on whatever is found.
+    #[default]
+    Usual,
+    /// After every step, and the run stops where one does not hold.
+    EveryStep,
 }
 
 impl<'a> Watch<'a> {
     /// Of a run of that length.
-    pub fn new(run: &windtunnel_config::Run, control: &'a Control) -> Watch<'a> {
+    pub fn new(run: &windtunnel_config::Run, rigour: Rigour, control: &'a Control) -> Watch<'a> {
         Watch {
             progress: Progress::new(control),
             horizon: run.horizon.map(|horizon| horizon.as_nanos() as f64),
@@ -42,6 +53,7 @@ impl<'a> Watch<'a> {
             checked: 0,
             violations: Vec::new(),
             interrupted: control.is_interrupted(),
+            rigour,
         }
     }
 
@@ -49,6 +61,10 @@ impl<'a> Watch<'a> {
     #[inline]
     pub fn step(&mut self, now: Time, arrived: u64, scheduler: &Scheduler) {
         self.steps += 1;
+        if self.rigour == Rigour::EveryStep {
+            self.check(now, scheduler);
+            self.interrupted |= !self.violations.is_empty();
+        }
         if self.steps.is_multiple_of(TOLD_EVERY) {
             self.look_up(now, arrived, scheduler);
         } else if cfg!(debug_assertions) && self.steps >= self.debug_check_at {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use windtunnel_core::{IdTable, Input, InstanceId, Time};
+use windtunnel_core::{IdTable, Input, InstanceId, Span, Time};
 
 use super::perils::Perils;
 use crate::{
@@ -49,6 +49,25 @@ pub struct World<'a> {
     pub fact: Input,
     /// Facts of this very moment, to be told before everything else.
     pub facts: VecDeque<Input>,
+
+    /// For so long the host has slept, all in all.
+    pub slept: Span,
+    /// Every request so far, where that is wanted.
+    pub noted: Option<Vec<Arrival>>,
+}
+
+/// A request as it came, and what only the world knows of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// The workload's place.
+    pub workload: u32,
+    /// When it came.
+    pub at: Time,
+    /// How long the host had slept before.
+    pub slept: Span,
+    pub inputs: u32,
+    pub prompt_tokens: u32,
+    pub output_tokens: u32,
 }
 
 /// An instance on its card.

@@ -14,6 +14,7 @@ use crate::{
     arrivals::NoiseKinds,
     cards::ServiceModel,
     recorded::Requests,
+    run::Rigour,
     trace::{self, Recording},
 };
 
@@ -24,6 +25,7 @@ pub struct Setup {
     recordings: Vec<Option<Arc<Recording>>>,
     services: Arc<Vec<Vec<Option<ServiceModel>>>>,
     checkpoints: Option<Span>,
+    rigour: Rigour,
     requests: Option<Arc<Requests>>,
 }
 
@@ -36,7 +38,8 @@ impl Setup {
         check(&scenario)?;
         let recordings = scenario.workloads.iter().map(recording).collect::<Result<_, _>>()?;
         let services = Arc::new(services(&scenario));
-        Ok(Setup { scenario, recordings, services, checkpoints: None, requests: None })
+        let (checkpoints, rigour, requests) = (None, Rigour::default(), None);
+        Ok(Setup { scenario, recordings, services, checkpoints, rigour, requests })
     }
 
     /// The same, with the scheduler's whole state recorded whenever so much virtual time has passed.
@@ -44,6 +47,17 @@ impl Setup {
     pub fn with_checkpoints(mut self, every: Span) -> Setup {
         self.checkpoints = Some(every);
         self
+    }
+
+    /// The same with every invariant checked after every step; a run stops where one does not hold.
+    #[must_use]
+    pub(crate) fn with_rigour(mut self) -> Setup {
+        self.rigour = Rigour::EveryStep;
+        self
+    }
+
+    pub(crate) fn rigour(&self) -> Rigour {
+        self.rigour
     }
 
     /// The same with patience and service of each request as recorded.
