@@ -72,7 +72,7 @@ pub struct Policy {
     pub batch_turn: Span,
     /// A model is hot for this long after its last interactive step.
     pub hot_ttl: Span,
-    /// Slots of a hot instance that lower classes leave free, where it has more than these.
+    /// Slots of a hot instance that lower classes leave free; one slot at least is for everybody.
     pub reserve_interactive_slots: u32,
     /// The class of a request that names none.
     pub default_class: Class,

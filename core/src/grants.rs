@@ -9,6 +9,7 @@ use crate::{
     job::Requeued,
     queue::LineId,
     residency::Residency,
+    target::Assigned,
 };
 
 /// What became of an attempt to take a head's next step.
@@ -195,7 +196,7 @@ impl Scheduler {
             target.chosen[class.index()] = Some(model);
             let better = target.variants.iter().copied().take_while(|&variant| variant != model);
             let better: Vec<_> = better.collect();
-            let planned = target.assigned[class.index()] == Some(model);
+            let planned = target.assigned[class.index()] == Assigned::To(model);
             let because = target.because[class.index()];
             let choice = if better.is_empty() {
                 Choice::Best

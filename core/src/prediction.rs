@@ -191,7 +191,7 @@ impl Scheduler {
             (Class::Interactive, _) | (_, Capacity::Batch { .. }) => 0,
             (Class::Background | Class::Batch, Capacity::Slots { slots }) => {
                 let reserve = self.policy().reserve_interactive_slots;
-                if slots > reserve && self.hot(instance.model) { reserve } else { 0 }
+                if self.hot(instance.model) { reserve.min(slots.saturating_sub(1)) } else { 0 }
             }
         }
     }

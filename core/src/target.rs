@@ -8,6 +8,7 @@ use crate::{
     Capacity, Choice, Class, Configuration, InstanceId, ModelId, Needs, Refusal, Scheduler, WaitReason, Wanted,
     job::Ask,
     queue::{Line, LineId, Scope},
+    residency::Residency,
 };
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -20,8 +21,8 @@ pub(crate) struct Target {
     pub servers: Vec<InstanceId>,
     /// The variant chosen last, by class: an event is written when it changes.
     pub chosen: [Option<ModelId>; 3],
-    /// The variant that waiting heads of a class are for, by class, where the planner has said so, and why not the best.
-    pub assigned: [Option<ModelId>; 3],
+    /// The variant that waiting heads of a class are for, by class, and why not the best.
+    pub assigned: [Assigned; 3],
     pub because: [Choice; 3],
     /// Why the head of a class waits for a model, by class.
     pub why: [Option<WaitReason>; 3],
@@ -31,6 +32,17 @@ pub(crate) struct Target {
     pub smallest_batch: Option<u32>,
     /// Smoothed output tokens of finished steps by class, in 1/1024 tokens.
     pub outputs: [Option<u64>; 3],
+}
+
+/// Which variants the planner has given to the waiting head of a class.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Assigned {
+    /// It has not looked yet, or nobody waits.
+    #[default]
+    Unsaid,
+    /// Any that has a slot for it, since no better one can be had.
+    Any,
+    To(ModelId),
 }
 
 impl Scheduler {
@@ -69,7 +81,7 @@ impl Scheduler {
             shared,
             servers: Vec::new(),
             chosen: [None; 3],
-            assigned: [None; 3],
+            assigned: [Assigned::Unsaid; 3],
             because: [Choice::Best; 3],
             why: [None; 3],
             routed: 0,
@@ -170,8 +182,8 @@ impl Scheduler {
         line.scope != Scope::Shared || self.serves(line.target, class, model)
     }
 
-    /// Whether a class of a target may use this variant: interactive work the one it is meant for, lower classes any but one
-    /// that a user is talking to while they are meant for another.
+    /// Whether a class of a target may use this variant: interactive work the one it is meant for; lower classes any, but one
+    /// that a user is talking to only where the planner says so, or where all variants are there for good.
     #[inline]
     pub(crate) fn serves(&self, target: u32, class: Class, model: ModelId) -> bool {
         let target = &self.targets[target as usize];
@@ -180,11 +192,14 @@ impl Scheduler {
         }
         let assigned = target.assigned[class.index()];
         if class != Class::Interactive {
-            return assigned.is_none_or(|meant| meant == model) || !self.hot(model);
+            let given = matches!(assigned, Assigned::Any) || assigned == Assigned::To(model);
+            return given || !self.hot(model) || self.residency == Residency::Fixed;
         }
         match assigned {
-            Some(meant) => meant == model,
-            None => target.variants.iter().find(|&&variant| self.is_present(variant)) == Some(&model),
+            Assigned::To(meant) => meant == model,
+            Assigned::Unsaid | Assigned::Any => {
+                target.variants.iter().find(|&&variant| self.is_present(variant)) == Some(&model)
+            }
         }
     }
 

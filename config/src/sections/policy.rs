@@ -35,7 +35,7 @@ pub(crate) static POLICY: Form = Form::new(
         Key::scalar(
             "reserve_interactive_slots",
             Scalar::Count(0, 65_536),
-            "slots of a hot model that lower classes leave free, where it has more than these",
+            "slots of a hot model that lower classes leave free, though never its only one",
         )
         .or("1"),
         Key::scalar("default_class", Scalar::Word(CLASS_WORDS), "the class of a request that names none")

@@ -51,6 +51,11 @@ impl Scheduler {
     pub(crate) fn await_memory(&mut self, id: DeviceId, load: Pending, missing: Bytes, effects: &mut Effects) {
         let pending = &mut self.devices[id.index()].pending;
         match pending.iter_mut().find(|one| one.model == load.model) {
+            Some(known) if known.wanted => {
+                // In one pass several queues may want it: it stands where the first of them would.
+                let (class, job) = (known.class, known.job).min((load.class, load.job));
+                *known = Pending { class, job, ..load };
+            }
             Some(known) => *known = load,
             None => {
                 pending.push(load);

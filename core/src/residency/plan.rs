@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     Bytes, Class, DeviceId, Effect, Effects, Failure, InstanceId, JobId, ModelId, Note, Outcome, Scheduler, Time,
-    WaitReason, device::DeviceState, instance::Slot, queue::Rank,
+    WaitReason, device::DeviceState, instance::Slot, queue::Rank, target::Assigned,
 };
 
 /// The head of a queue that wants a model.
@@ -91,6 +91,7 @@ impl Scheduler {
             device.pending.iter_mut().for_each(|one| one.wanted = false);
         }
         self.look_who_is_awaited();
+        self.forget_assignments();
         let before = self.assignments;
         self.preload(effects);
         for wanting in self.wanting(Class::Interactive) {
@@ -116,6 +117,16 @@ impl Scheduler {
                 for model in &target.variants {
                     self.models[model.index()].awaited[class.index()] = true;
                 }
+            }
+        }
+    }
+
+    /// What was given to the last head of a queue is not meant for the next one that comes into it.
+    fn forget_assignments(&mut self) {
+        for target in self.targets.iter_mut().filter(|target| target.variants.len() > 1) {
+            let line = &self.lines[target.shared.index()];
+            for class in Class::ALL.into_iter().filter(|&class| line.class(class).len() == 0) {
+                target.assigned[class.index()] = Assigned::Unsaid;
             }
         }
     }
@@ -220,6 +231,8 @@ impl Scheduler {
             }
         }
         if let Some((id, expected)) = loading {
+            let loaded_for = &mut self.instances[id.index()].loaded_for;
+            *loaded_for = by.class.min(*loaded_for);
             self.await_load(by, self.instances[id.index()].device, expected);
             return ready.is_none().then_some(WaitReason::Loading { instance: id });
         }
@@ -380,7 +393,7 @@ impl Scheduler {
         pending.filter(|one| by.models.contains(&one.model)).for_each(|one| one.wanted = true);
     }
 
-    fn way_by_memory(&mut self, device: DeviceId, by: &Wanting, means: Means) -> Way {
+    pub(crate) fn way_by_memory(&mut self, device: DeviceId, by: &Wanting, means: Means) -> Way {
         let Some(&model) = by.models.first() else { return Way::No(WaitReason::NotLoaded, None) };
         let need = i128::from(self.need(model, device).get());
         let available = self.available(device, model, (by.class, by.job));

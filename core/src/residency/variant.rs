@@ -10,6 +10,7 @@ use alloc::vec::Vec;
 use super::plan::{Means, Wanting, Way};
 use crate::{
     Choice, Class, DeviceId, Effects, InstanceId, ModelId, MonitorHealth, Scheduler, WaitReason, instance::Slot,
+    target::Assigned,
 };
 
 impl Scheduler {
@@ -27,7 +28,7 @@ impl Scheduler {
             by.models = alloc::vec![model];
             match self.obstacle(&by, model, effects) {
                 None => {
-                    self.assign(&by, Some(model), because);
+                    self.assign(&by, Assigned::To(model), because);
                     return self.provide_model(&by, Means::Any, effects);
                 }
                 Some(obstacle) => because = obstacle,
@@ -35,7 +36,7 @@ impl Scheduler {
         }
         let &best = variants.first()?;
         by.models = alloc::vec![best];
-        self.assign(&by, Some(best), Choice::Best);
+        self.assign(&by, Assigned::To(best), Choice::Best);
         self.provide_model(&by, Means::Any, effects)
     }
 
@@ -81,7 +82,7 @@ impl Scheduler {
     fn provide_cheapest(&mut self, mut by: Wanting, variants: &[ModelId], effects: &mut Effects) -> Option<WaitReason> {
         if let Some((model, place)) = self.free_variant(&by, variants) {
             let because = self.reason_for(place, variants);
-            self.assign(&by, Some(model), because);
+            self.assign(&by, Assigned::To(model), because);
             return None;
         }
         for (place, &model) in variants.iter().enumerate() {
@@ -89,22 +90,22 @@ impl Scheduler {
             let because = self.reason_for(place, variants);
             if self.is_present(model) {
                 if !self.hot(model) {
-                    self.assign(&by, Some(model), because);
+                    self.assign(&by, Assigned::To(model), because);
                     return self.provide_model(&by, Means::Free, effects);
                 }
                 self.wake_when_cold(model);
                 continue;
             }
             if self.can_have(&by, model, Means::Free, effects) {
-                self.assign(&by, Some(model), because);
+                self.assign(&by, Assigned::To(model), because);
                 return self.provide_model(&by, Means::Free, effects);
             }
         }
-        self.assign(&by, None, Choice::BetterBusy);
+        self.assign(&by, Assigned::Any, Choice::BetterBusy);
         for &model in variants {
             by.models = alloc::vec![model];
             if !self.is_present(model) && self.can_have(&by, model, Means::Any, effects) {
-                self.assign(&by, Some(model), Choice::Best);
+                self.assign(&by, Assigned::To(model), Choice::Best);
                 return self.provide_model(&by, Means::Any, effects);
             }
         }
@@ -146,12 +147,22 @@ impl Scheduler {
         let mut devices: Vec<DeviceId> = self.places(model);
         devices.retain(|&device| !self.has_instance(model, device));
         devices.into_iter().any(|device| match self.way_on(device, by, means, effects).0 {
-            Way::No(_, at) => {
+            Way::No(reason, at) => {
                 at.into_iter().for_each(|at| self.wake_by(at));
-                false
+                self.is_passing(device, &reason) && !matches!(self.way_by_memory(device, by, means), Way::No(..))
             }
             Way::Fits | Way::Coming(_) | Way::Evict(..) => true,
         })
+    }
+
+    /// Whether what keeps a lower class from loading on a device is worth waiting for: it ends by itself before long.
+    fn is_passing(&self, device: DeviceId, reason: &WaitReason) -> bool {
+        match reason {
+            WaitReason::InteractiveLoadFirst { .. } => true,
+            WaitReason::InteractiveMode { guard_at, .. } => guard_at.is_some(),
+            WaitReason::MonitorStale { .. } => self.devices[device.index()].memory.health != MonitorHealth::Stale,
+            _ => false,
+        }
     }
 
     /// No variant can be had: the head waits for a slot of one that is there, or for what keeps the best from coming.
@@ -168,12 +179,12 @@ impl Scheduler {
     }
 
     /// Says which variant a class of a target waits for; queues are offered anew when that changes.
-    fn assign(&mut self, by: &Wanting, model: Option<ModelId>, because: Choice) {
+    fn assign(&mut self, by: &Wanting, given: Assigned, because: Choice) {
         let target = &mut self.targets[by.target as usize];
         target.because[by.class.index()] = because;
         let assigned = &mut target.assigned[by.class.index()];
-        if *assigned != model {
-            *assigned = model;
+        if *assigned != given {
+            *assigned = given;
             self.assignments += 1;
         }
     }

@@ -51,9 +51,8 @@ impl Book {
         let reserve = self.configuration.policy.reserve_interactive_slots;
         if let Capacity::Slots { slots } = model.capacity
             && grant.class != Class::Interactive
-            && slots > reserve
             && self.is_hot(grant.model)
-            && slots - running <= reserve
+            && slots - running <= reserve.min(slots - 1)
         {
             let message =
                 format!("{:?} work takes one of {} free slots of {}", grant.class, slots - running, grant.instance);
