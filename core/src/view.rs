@@ -3,8 +3,10 @@
 use alloc::vec::Vec;
 
 use crate::{
-    Class, DeviceId, InstanceId, JobId, Mode, ModelId, Scheduler, Span, Time, WaitReason,
-    instance::{Instance, Slot},
+    Bytes, Class, DeviceId, InstanceId, JobId, Mode, ModelId, MonitorHealth, PressureLevel, Scheduler, Span, Tier,
+    Time, WaitReason,
+    device::DeviceState,
+    instance::Slot,
     queue::{Line, LineId},
 };
 
@@ -30,8 +32,31 @@ pub struct DeviceView {
     pub guard_next: Time,
     /// The model that has a batch turn.
     pub turn: Option<ModelId>,
+    /// Its memory.
+    pub memory: MemoryView,
     /// Its instances.
     pub instances: Vec<InstanceView>,
+}
+
+/// The memory of a device as the scheduler's books have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryView {
+    /// What may be used; `None`: nothing bounds it.
+    pub budget: Option<Bytes>,
+    /// What our own instances hold in every state, and what is awaited of those that are gone.
+    pub booked: Bytes,
+    /// What of that is about to become free.
+    pub coming: Bytes,
+    /// What other programs are believed to use.
+    pub foreign: Bytes,
+    /// What is promised to loads that wait for memory.
+    pub owed: Bytes,
+    /// When it was last read.
+    pub read_at: Option<Time>,
+    /// Whether the monitor answers.
+    pub monitor: MonitorHealth,
+    /// How scarce unified memory is.
+    pub pressure: PressureLevel,
 }
 
 /// An instance.
@@ -43,6 +68,12 @@ pub struct InstanceView {
     pub model: ModelId,
     /// Where it is in its life.
     pub stage: Stage,
+    /// How dear it is.
+    pub tier: Tier,
+    /// The bytes it is believed to hold.
+    pub booked: Bytes,
+    /// What its eviction would cost: the time to load it again, by the demand for it.
+    pub cost: Span,
     /// Grants under way.
     pub running: u32,
     /// Grants it could take.
@@ -98,9 +129,45 @@ impl Scheduler {
 
     fn device_view(&self, id: DeviceId) -> DeviceView {
         let device = &self.devices[id.index()];
-        let instances = device.instances.iter().map(|&id| instance_view(id, &self.instances[id.index()])).collect();
+        let instances = device.instances.iter().map(|&id| self.instance_view(id)).collect();
         let (mode, guard_next, turn) = (device.mode, device.guard_next, device.turn.map(|turn| turn.model));
-        DeviceView { device: id, mode, guard_next, turn, instances }
+        DeviceView { device: id, mode, guard_next, turn, memory: self.memory_view(id), instances }
+    }
+
+    fn memory_view(&self, id: DeviceId) -> MemoryView {
+        let DeviceState { memory, pending, .. } = &self.devices[id.index()];
+        MemoryView {
+            budget: self.budget(id),
+            booked: self.booked(id),
+            coming: self.coming(id),
+            foreign: memory.foreign,
+            owed: pending.iter().fold(Bytes::ZERO, |sum, one| sum.plus(one.needs)),
+            read_at: memory.read_at,
+            monitor: memory.health,
+            pressure: memory.pressure.level,
+        }
+    }
+
+    fn instance_view(&self, id: InstanceId) -> InstanceView {
+        let instance = &self.instances[id.index()];
+        let stage = match instance.slot {
+            Slot::Loading { .. } => Stage::Loading,
+            Slot::Ready { .. } => Stage::Ready,
+            Slot::Draining { .. } => Stage::Draining,
+            Slot::Stopping { .. } => Stage::Stopping,
+            Slot::Gone => Stage::Gone,
+        };
+        let reload = self.load_time(instance.model, instance.device);
+        InstanceView {
+            instance: id,
+            model: instance.model,
+            stage,
+            tier: self.tier(id),
+            booked: instance.booked,
+            cost: Scheduler::cost(reload, self.demand(instance.model)),
+            running: instance.slot.running().len() as u32,
+            free: instance.free(),
+        }
     }
 
     fn queue_view(&self, id: LineId, line: &Line, class: Class) -> Option<QueueView> {
@@ -121,16 +188,4 @@ impl Scheduler {
             reason: self.reason(head, class, id),
         })
     }
-}
-
-fn instance_view(id: InstanceId, instance: &Instance) -> InstanceView {
-    let stage = match instance.slot {
-        Slot::Loading { .. } => Stage::Loading,
-        Slot::Ready { .. } => Stage::Ready,
-        Slot::Draining { .. } => Stage::Draining,
-        Slot::Stopping { .. } => Stage::Stopping,
-        Slot::Gone => Stage::Gone,
-    };
-    let running = instance.slot.running().len() as u32;
-    InstanceView { instance: id, model: instance.model, stage, running, free: instance.free() }
 }

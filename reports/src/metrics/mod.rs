@@ -24,7 +24,9 @@ mod work;
 
 use std::io;
 
-use windtunnel_core::{Class, Effect, Effects, Finish, Grant, GrantedStep, Input, Note, Started, StopCause, Time};
+use windtunnel_core::{
+    AbortCause, Class, Effect, Effects, Finish, Grant, GrantedStep, Input, Note, Started, StopCause, Time,
+};
 
 pub use checks::Check;
 pub use device_time::Shares;
@@ -211,8 +213,9 @@ impl RunMetrics {
                 self.service.loading(*instance, *model, *device);
             }
             Effect::Stop { instance, cause, .. } if makes_room(*cause) => self.service.evicted(*instance),
-            Effect::Stop { .. } => {}
-            Effect::Abort { .. } | Effect::Snapshot { .. } | Effect::Learned(_) => {}
+            // Of loads that are broken off so that another fits.
+            Effect::Abort { instance, cause: AbortCause::Evicted, .. } => self.service.evicted(*instance),
+            Effect::Stop { .. } | Effect::Abort { .. } | Effect::Snapshot { .. } | Effect::Learned(_) => {}
         }
     }
 
