@@ -20,6 +20,7 @@ pub use lines::{EventFilter, EventLine, Lines, WORDS};
 pub use reader::{JournalError, Records, Warning};
 pub use record::*;
 pub use runs::{Journals, Runs, read_journals, read_runs, report_from_journals};
+pub(crate) use words::obstacle;
 pub use writer::JournalWriter;
 
 /// The JSON Schema of a journal's lines.

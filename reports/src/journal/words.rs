@@ -2,8 +2,8 @@
 //! none is one of those that lines begin with, so that an expectation that begins with such a word means only those lines.
 
 use windtunnel_core::{
-    AbortCause, BreakerState, Choice, ExitCause, Failure, GrantFailure, LoadFailure, Mode, MonitorHealth, Nonsense,
-    Outcome, Overdue, PressureLevel, Refusal, StopCause, Tier, Time, WaitReason,
+    AbortCause, BreakerState, Choice, DeviceId, ExitCause, Failure, GrantFailure, LoadFailure, Mode, MonitorHealth,
+    Nonsense, Outcome, Overdue, PressureLevel, Refusal, StopCause, Tier, Time, WaitReason,
 };
 
 use super::names::Names;
@@ -201,9 +201,34 @@ pub(super) fn waits(reason: WaitReason, names: &Names, now: Time) -> String {
     }
 }
 
+/// What keeps a job waiting, without moments: for reports on whole runs.
+pub(crate) fn obstacle<'a>(reason: WaitReason, name: impl Fn(DeviceId) -> &'a str) -> String {
+    match reason {
+        WaitReason::Behind { .. } => "others were before it".to_owned(),
+        WaitReason::SlotsBusy => "all slots busy".to_owned(),
+        WaitReason::SlotsReserved => "free slots are kept for interactive work".to_owned(),
+        WaitReason::InteractiveMode { device, .. } => format!("interactive work on {}", name(device)),
+        WaitReason::HigherClass { device } => format!("a higher class came first on {}", name(device)),
+        WaitReason::BatchHeld { .. } => "a batch was held".to_owned(),
+        WaitReason::Loading { .. } => "its model was being loaded".to_owned(),
+        WaitReason::Draining { .. } => "its model was leaving".to_owned(),
+        WaitReason::NotLoaded => "no instance could be had".to_owned(),
+        WaitReason::FreeingMemory { device, .. } => format!("memory of {} was being freed", name(device)),
+        WaitReason::LoadSlotBusy { device } => format!("other loads on {}", name(device)),
+        WaitReason::InteractiveLoadFirst { device } => format!("interactive loads came first on {}", name(device)),
+        WaitReason::NoRoom { device, .. } => format!("no room on {}", name(device)),
+        WaitReason::ForeignMemory { device, .. } => format!("other programs used memory of {}", name(device)),
+        WaitReason::BackOff { .. } => "its model failed to load".to_owned(),
+        WaitReason::MonitorStale { device } => format!("the memory of {} was unknown", name(device)),
+        WaitReason::Pressure { device, .. } => format!("memory of {} was scarce", name(device)),
+        WaitReason::LoadsPaused { device, .. } => format!("no loads on {} after memory was scarce", name(device)),
+        WaitReason::LoadFirst { device } => format!("an interactive load on {}", name(device)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use windtunnel_core::{Bytes, DeviceId, InstanceId, Span};
+    use windtunnel_core::{Bytes, InstanceId, Span};
 
     use super::*;
     use crate::journal::WORDS;

@@ -9,6 +9,7 @@ use super::{
     device_time::Shares,
     flows::{Flow, Gaps},
     share_of,
+    starvation::Starved,
     stretch::{Absorb, OUTSIDE, STRETCHES},
     tally::Tally,
     warmup::{Cut, Groups},
@@ -37,6 +38,12 @@ pub struct RunFigures {
     pub devices: Vec<DeviceFigures>,
     /// The longest time without progress by class over the whole run.
     pub starvation: [Option<Span>; 3],
+    /// The same of lower classes by what was asked for, and what kept it.
+    pub starved: Vec<Starved>,
+    /// From then on a job without progress is starved.
+    pub patience: Span,
+    /// The names of families.
+    pub families: Vec<String>,
     /// The number of jobs in the system and in the queue from the cut on.
     pub crowd: SeriesPoint,
     /// Rate times mean stay of the jobs that arrived after the cut, of every outcome: by Little's law what the number in
@@ -129,6 +136,9 @@ pub(super) fn of(metrics: RunMetrics) -> RunFigures {
         places: places(&metrics, first),
         devices: devices(&metrics, first),
         starvation: starvation(&metrics, end.t.as_nanos()),
+        starved: metrics.starvation.queues(end.t.as_nanos()),
+        patience: metrics.patience,
+        families: metrics.families.clone(),
         crowd: crowd_after(&metrics, first),
         little: 0.0,
         series: series(&metrics),

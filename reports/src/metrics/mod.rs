@@ -25,7 +25,8 @@ mod work;
 use std::io;
 
 use windtunnel_core::{
-    AbortCause, Class, Effect, Effects, Finish, Grant, GrantedStep, Input, Note, Started, StopCause, Time,
+    AbortCause, Class, Configuration, Effect, Effects, Finish, Grant, GrantedStep, Input, Note, Span, Started,
+    StopCause, Time,
 };
 
 pub use checks::Check;
@@ -45,6 +46,7 @@ use crowd::Crowd;
 use flows::Flows;
 use service::{Service, Settled};
 use starvation::Starvation;
+pub use starvation::Starved;
 use stretch::Grid;
 use window::LAST;
 
@@ -67,6 +69,9 @@ pub struct RunMetrics {
     crowd: Crowd,
     service: Service,
     starvation: Starvation,
+    /// From then on a job without progress is starved.
+    patience: Span,
+    families: Vec<String>,
     /// The sum of the times after the window of the jobs that ended then, in nanoseconds.
     overtime: u128,
 }
@@ -121,6 +126,8 @@ impl RunMetrics {
             crowd: Crowd::default(),
             service: Service::new(header.devices.len()),
             starvation: Starvation::default(),
+            patience: Span::ZERO,
+            families: Vec::new(),
             overtime: 0,
         }
     }
@@ -140,7 +147,7 @@ impl RunMetrics {
                 let class = self.flows.class_of(submission);
                 self.flows.submitted(*job, class, submission, self.now);
                 self.crowd.enter(self.now);
-                self.starvation.submitted(*job, class, self.now);
+                self.starvation.submitted(*job, class, submission.wanted, self.now);
                 if self.crowd.arrived() == self.last_job {
                     self.last_arrival();
                 }
@@ -164,8 +171,7 @@ impl RunMetrics {
             Input::Started(started) => self.started(started),
             Input::Reconfigured(reconfiguration) => {
                 let configuration = &reconfiguration.configuration;
-                self.flows.set_default_class(configuration.policy.default_class);
-                self.service.set_capacities(configuration.models.iter().map(|model| Some(model.capacity)).collect());
+                self.configure(configuration);
             }
             Input::LoadFinished { instance, .. } => self.service.ready(*instance, self.now),
             Input::LoadFailed { instance, .. }
@@ -184,9 +190,15 @@ impl RunMetrics {
         }
     }
 
+    fn configure(&mut self, configuration: &Configuration) {
+        self.flows.set_default_class(configuration.policy.default_class);
+        self.service.set_capacities(configuration.models.iter().map(|model| Some(model.capacity)).collect());
+        self.patience = configuration.policy.background_max_starvation;
+        self.families = configuration.families.iter().map(|family| family.name.clone()).collect();
+    }
+
     fn started(&mut self, started: &Started) {
-        self.flows.set_default_class(started.configuration.policy.default_class);
-        self.service.set_capacities(started.configuration.models.iter().map(|model| Some(model.capacity)).collect());
+        self.configure(&started.configuration);
         for (at, resident) in (0u32..).zip(&started.residents) {
             let id = windtunnel_core::InstanceId(at);
             if self.service.appear(id, resident.model, resident.device).is_some() {
@@ -259,8 +271,8 @@ impl RunMetrics {
             Note::Mode { device, mode } => self.service.mode(*device, *mode, self.now),
             Note::Guard { class, starved, .. } => self.starvation.noted(*class, starved.as_nanos()),
             Note::Requeued { job, .. } => self.crowd.requeue(*job, self.now),
-            Note::Waits { .. }
-            | Note::TurnBegan { .. }
+            Note::Waits { job, reason } => self.starvation.waits(*job, *reason),
+            Note::TurnBegan { .. }
             | Note::TurnEnded { .. }
             | Note::Variant { .. }
             | Note::Draining { .. }

@@ -4,7 +4,7 @@ use windtunnel_core::Class;
 
 use super::{
     ArrivalReport, ClassReport, DeviceReport, Figure, FlowReport, Invariants, ModelReport, Named, REPORT_SCHEMA,
-    Report, RunReport, WorkloadReport,
+    Report, RunReport, Starved, WorkloadReport,
     distribution::{QUANTILES, needed},
     flow::Sample,
 };
@@ -32,6 +32,7 @@ impl Report {
             class: classes(&runs),
             model: models(&runs, header.as_ref()),
             device: devices(&runs, header.as_ref()),
+            starved: Starved::of(&runs),
             invariants: invariants(&runs),
             run: RunReport::of(&runs),
         };
@@ -66,6 +67,7 @@ impl Report {
         remarks.extend(self.warmup_remark(runs));
         remarks.extend(self.interval_remarks());
         remarks.extend(self.idle_devices());
+        remarks.extend(self.starved.iter().map(Starved::in_words));
         remarks.extend(closed_loops(header));
         remarks.extend(header.iter().flat_map(|header| &header.remarks).map(|(key, text)| format!("{key}: {text}")));
         remarks

@@ -12,6 +12,7 @@ mod lookup;
 mod named;
 mod run;
 mod service;
+mod starved;
 mod sweep;
 
 use schemars::{JsonSchema, Schema, schema_for};
@@ -23,6 +24,7 @@ pub use flow::{ArrivalReport, ClassReport, FlowReport, WorkloadReport};
 pub use named::Named;
 pub use run::{RunReport, SeriesReport, WarmupReport};
 pub use service::{BatchSize, DeviceReport, ModeReport, ModelReport};
+pub use starved::Starved;
 pub use sweep::{PointReport, SweepReport};
 
 use crate::journal::{SchemaVersion, Source};
@@ -53,6 +55,9 @@ pub struct Report {
     pub model: Named<ModelReport>,
     /// By device.
     pub device: Named<DeviceReport>,
+    /// Who of the lower classes got nothing for longer than is meant to be, the longest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub starved: Vec<Starved>,
     /// What was checked.
     pub invariants: Invariants,
     /// The runs themselves.

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Figure, FlowReport};
+use super::{Figure, FlowReport, starved};
 use crate::{
     RunFigures,
     metrics::{Absorb, Work},
@@ -19,6 +19,9 @@ pub struct ModelReport {
     pub loads: Figure,
     /// Instances stopped to make room for others.
     pub evictions: Figure,
+    /// The longest that a job of a lower class which asked for it made no progress, over all replications; null: there was none.
+    #[serde(default)]
+    pub starvation: Option<Figure>,
     /// The mean number of inputs of a batch; null: there was none.
     pub mean_batch: Option<Figure>,
     /// The mean size of the batch that an input finds itself in.
@@ -78,6 +81,7 @@ impl ModelReport {
             flow,
             loads: count(|work| work.loads),
             evictions: count(|work| work.evictions),
+            starvation: starved::longest(runs, model),
             mean_batch: ratio(|work| (work.weight() as f64, work.grants() as f64)),
             mean_batch_seen: ratio(|work| (work.squares() as f64, work.weight() as f64)),
             busy: ratio(|work| (work.busy as f64, work.ready as f64)),
@@ -86,10 +90,11 @@ impl ModelReport {
     }
 
     /// Its own figures by name, without those of its jobs.
-    pub fn figures(&self) -> [(&'static str, Option<Figure>); 5] {
+    pub fn figures(&self) -> [(&'static str, Option<Figure>); 6] {
         [
             ("loads", Some(self.loads)),
             ("evictions", Some(self.evictions)),
+            ("starvation", self.starvation),
             ("mean_batch", self.mean_batch),
             ("mean_batch_seen", self.mean_batch_seen),
             ("busy", self.busy),
