@@ -1,31 +1,38 @@
 //! What a step costs with a hundred thousand jobs waiting for fifty models that do not fit together, and what it costs when
 //! five thousand clients give up at once.
 //!
-//! `cargo bench -p windtunnel-core --bench cost`. Ratios say more than times: the same step with ten jobs waiting is timed in
-//! turns with it.
+//! `cargo bench -p windtunnel-core --bench cost`. Ratios say more than times: the same step with a job of every class for every
+//! model waiting is timed in turns with it.
 
 use std::{hint::black_box, time::Instant};
 
 use windtunnel_core::*;
 
 const MODELS: u32 = 50;
+/// Of five models each, where there are families.
+const FAMILIES: u32 = 10;
+/// One job of every class for every model, and a crowd.
+const FEW: u64 = 150;
+const MANY: u64 = 100_000;
 const ROUNDS: usize = 7;
 /// Steps that are timed in a round.
 const STEPS: u64 = 2_000;
 
 fn main() {
-    let crowds = [10, 100_000].map(crowd);
-    let [few, many] = medians(&crowds);
-    println!("{:<58} {few:>10.0} ns/step", "10 jobs wait for 50 models: an arrival and an end");
-    println!("{:<58} {many:>10.0} ns/step", "100,000 jobs wait for 50 models: an arrival and an end");
-    println!(
-        "{:<58} {:>10.2} x        at most 2 {}",
-        "100,000 waiting against 10",
-        many / few,
-        mark(many / few <= 2.0)
-    );
+    let crowds = [FEW, MANY].map(|waiting| crowd(waiting, 0));
+    let families = [FEW, MANY].map(|waiting| crowd(waiting, FAMILIES));
+    compare("an arrival and an end", medians(&crowds, busy));
+    compare("the same with ten families", medians(&families, busy));
+    compare("a reading, after which all is planned anew", medians(&crowds, read));
     let millis = median((0..ROUNDS).map(|_| cancelled_at_once(&crowds[1])).collect());
     println!("{:<58} {millis:>10.1} ms       at most 50 {}", "5,000 of them cancelled at once", mark(millis <= 50.0));
+}
+
+fn compare(what: &str, [few, many]: [f64; 2]) {
+    println!("{:<58} {few:>10.0} ns/step", format!("{FEW} jobs wait for 50 models: {what}"));
+    println!("{:<58} {many:>10.0} ns/step", format!("{MANY} jobs wait for 50 models: {what}"));
+    let ratio = many / few;
+    println!("{:<58} {ratio:>10.2} x        at most 2 {}", format!("{MANY} waiting against {FEW}"), mark(ratio <= 2.0));
 }
 
 fn mark(met: bool) -> &'static str {
@@ -33,28 +40,27 @@ fn mark(met: bool) -> &'static str {
 }
 
 /// A scheduler on one card of 16 GiB, three of fifty models of 5 GiB loaded, and so many jobs waiting for all of them.
-fn crowd(waiting: u64) -> Scheduler {
+fn crowd(waiting: u64, families: u32) -> Scheduler {
     let mut scheduler = Scheduler::new();
     let mut effects = Effects::new();
-    scheduler.step(Time::ZERO, &Input::Started(Box::new(started())), &mut effects);
-    let reading = Snapshot {
-        device: DeviceId(0),
-        total: None,
-        used: Some(Bytes::from_mib(15_000)),
-        processes: (0..3).map(process).collect(),
-    };
-    scheduler.step(Time::ZERO, &Input::Snapshot(reading), &mut effects);
+    scheduler.step(Time::ZERO, &Input::Started(Box::new(started(families))), &mut effects);
+    scheduler.step(Time::ZERO, &Input::Snapshot(reading(15_000)), &mut effects);
     for job in 0..waiting {
         submit(&mut scheduler, job, &mut effects);
     }
     scheduler
 }
 
+fn reading(mib: u64) -> Snapshot {
+    let used = Some(Bytes::from_mib(mib));
+    Snapshot { device: DeviceId(0), total: None, used, processes: (0..3).map(process).collect() }
+}
+
 fn process(instance: u32) -> ProcessMemory {
     ProcessMemory { instance: InstanceId(instance), used: Some(Bytes::from_mib(5_000)) }
 }
 
-fn started() -> Started {
+fn started(families: u32) -> Started {
     let times = ServiceTimes::Batch { alpha: Span::from_millis(10), beta: Span::ZERO };
     let model = |number: u32| Model {
         name: format!("m{number}"),
@@ -82,7 +88,7 @@ fn started() -> Started {
             policy: Policy::default(),
             devices: vec![Device::new("gpu".into(), DeviceKind::Discrete, Some(Bytes::from_mib(16_384)))],
             models: (0..MODELS).map(model).collect(),
-            families: Vec::new(),
+            families: (0..families).map(family).collect(),
             labels: vec!["bench".into()],
             seed: 1,
         },
@@ -92,11 +98,21 @@ fn started() -> Started {
     }
 }
 
+fn family(number: u32) -> Family {
+    let variant = |place| Variant { model: ModelId(number + place * FAMILIES), quality: Quality::Preferred };
+    Family { name: format!("f{number}"), aliases: Vec::new(), variants: (0..MODELS / FAMILIES).map(variant).collect() }
+}
+
 fn submit(scheduler: &mut Scheduler, job: u64, effects: &mut Effects) {
     let class = [Class::Interactive, Class::Background, Class::Batch][(job / u64::from(MODELS) % 3) as usize];
+    let families = scheduler.configuration().families.len() as u64;
+    let wanted = match (job / 3).checked_rem(families) {
+        Some(family) if job.is_multiple_of(2) => Wanted::Family(FamilyId(family as u32)),
+        _ => Wanted::Model(ModelId((job % u64::from(MODELS)) as u32)),
+    };
     let submission = Submission {
         label: LabelId(0),
-        wanted: Wanted::Model(ModelId((job % u64::from(MODELS)) as u32)),
+        wanted,
         class: Some(class),
         kind: JobKind::Chat,
         inputs: 1,
@@ -144,11 +160,24 @@ fn grants(effects: &Effects) -> impl Iterator<Item = (Attempt, InstanceId)> {
     })
 }
 
-fn medians(crowds: &[Scheduler; 2]) -> [f64; 2] {
+/// Readings that differ: nanoseconds a step.
+fn read(scheduler: &Scheduler, _waiting: u64) -> f64 {
+    let mut scheduler = scheduler.clone();
+    let mut effects = Effects::new();
+    let start = Instant::now();
+    for number in 0..STEPS {
+        let snapshot = Input::Snapshot(reading(15_000 + number % 100));
+        scheduler.step(scheduler.now().after(Span::from_millis(1)), &snapshot, &mut effects);
+    }
+    black_box(scheduler.jobs_in_flight());
+    start.elapsed().as_secs_f64() * 1e9 / STEPS as f64
+}
+
+fn medians(crowds: &[Scheduler; 2], time: fn(&Scheduler, u64) -> f64) -> [f64; 2] {
     let mut times = [Vec::new(), Vec::new()];
     for _ in 0..ROUNDS {
         for (of, scheduler) in times.iter_mut().zip(crowds) {
-            of.push(busy(scheduler, scheduler.jobs_in_flight() as u64));
+            of.push(time(scheduler, scheduler.jobs_in_flight() as u64));
         }
     }
     times.map(median)
@@ -158,7 +187,7 @@ fn cancelled_at_once(scheduler: &Scheduler) -> f64 {
     let mut scheduler = scheduler.clone();
     let mut effects = Effects::new();
     let start = Instant::now();
-    for job in (0..100_000).step_by(20) {
+    for job in (0..MANY).step_by(20) {
         scheduler.step(scheduler.now(), &Input::Cancelled { job: JobId(job) }, &mut effects);
     }
     black_box(scheduler.jobs_in_flight());
