@@ -29,7 +29,7 @@ pub(crate) struct Instance {
     pub booked: Bytes,
     /// Since when it has been seen to use less than is booked, and the most it used since.
     pub lower: Option<Lower>,
-    /// The class of the job it was loaded for.
+    /// The highest class of the jobs that it was loaded for.
     pub loaded_for: Class,
     /// Whether the guard had it loaded.
     pub guarded: Guarded,

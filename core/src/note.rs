@@ -68,7 +68,7 @@ pub enum WaitReason {
     },
     /// Its model does not fit beside what may not be evicted for it.
     NoRoom {
-        /// The device on which the least is missing.
+        /// The device on which something may go first.
         device: DeviceId,
         /// When something may go at the earliest, where that is a matter of time.
         until: Option<Time>,
@@ -97,7 +97,7 @@ pub enum WaitReason {
         /// How scarce.
         level: PressureLevel,
     },
-    /// Lower classes load nothing for a while after memory ran out.
+    /// Lower classes load nothing for a while after memory ran out or was freed under pressure.
     LoadsPaused {
         /// The device.
         device: DeviceId,

@@ -175,8 +175,8 @@ impl Scheduler {
         }
     }
 
-    /// Interactive jobs of a family use the best variant that has an instance; all others any. What was routed to an instance
-    /// stays with it.
+    /// Whether a class may take this variant from a line: what was routed to an instance stays with it, all else is as
+    /// [`Scheduler::serves`] says.
     #[inline]
     pub(crate) fn suits(&self, line: &Line, class: Class, model: ModelId) -> bool {
         line.scope != Scope::Shared || self.serves(line.target, class, model)

@@ -1,9 +1,9 @@
 //! Residency: which models are in memory, which come and which go.
 //!
-//! After every input [`plan`] looks at the heads of the queues that no instance serves, higher classes first, and decides
-//! for each whether its model is loaded now, waits for memory that is being freed, lets victims go, or has to wait; the
-//! reason is kept with the target. A decision to evict makes a [`Pending`] load that owns the bytes it waits for, so that
-//! two decisions never count on the same memory.
+//! After an input [`plan`] looks at the heads of the queues that it can have touched, higher classes first, and decides for
+//! each that lacks an instance whether its model is loaded now, waits for memory that is being freed, lets victims go, or has
+//! to wait; the reason is kept with the target. A decision to evict makes a [`Pending`] load that owns the bytes it waits
+//! for, so that two decisions never count on the same memory.
 
 mod breaker;
 mod demand;

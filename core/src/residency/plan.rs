@@ -49,7 +49,7 @@ pub(crate) enum Means {
 }
 
 impl Scheduler {
-    /// Decides for every queue that no instance serves, and that could have been touched, what is done about it.
+    /// Decides for every queue that could have been touched whether anything is loaded for its head.
     pub(crate) fn plan(&mut self, effects: &mut Effects) {
         if self.residency == Residency::Fixed {
             return;

@@ -86,7 +86,7 @@ pub struct Header {
     pub models: Vec<ModelFacts>,
     /// What sends the work, by label.
     pub workloads: Vec<WorkloadFacts>,
-    /// Anything else worth telling, such as keys without effect.
+    /// Anything else worth telling by what it is about, such as rows of a trace that were left out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub remarks: BTreeMap<String, String>,
 }
