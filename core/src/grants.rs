@@ -29,6 +29,10 @@ impl Scheduler {
         if class != Class::Interactive {
             self.audit_grant(id, class, right, line);
         }
+        if right != Right::Order && self.drop_hopeless_head(line, class, effects) {
+            // The right was that of the head; who comes after it may not have it.
+            return;
+        }
         let mut steps = self.spare_steps.pop().unwrap_or_default();
         let expected = self.collect(id, class, line, &mut steps, effects);
         let Some(first) = steps.first().copied() else { return self.spare_steps.push(steps) };
@@ -93,6 +97,17 @@ impl Scheduler {
             next = self.next_line(id, class);
         }
         self.now.after(self.duration(&self.instances[id.index()], steps))
+    }
+
+    /// Ends the head of a line if it became hopeless at this very moment; whether it did.
+    fn drop_hopeless_head(&mut self, line: LineId, class: Class, effects: &mut Effects) -> bool {
+        let head = self.lines[line.index()].class(class).first();
+        let hopeless = head.filter(|head| self.jobs.get(head.0).is_some_and(|job| job.is_hopeless_by(self.now)));
+        if let Some(head) = hopeless {
+            self.leave_line(head);
+            self.end(head, Outcome::TimedOut(Overdue::Hopeless), effects);
+        }
+        hopeless.is_some()
     }
 
     /// The line that the next step of a grant comes from. Where there is but one, it is that of the first step.

@@ -33,8 +33,9 @@ pub(crate) struct Instance {
     pub loaded_for: Class,
     /// Whether the guard had it loaded.
     pub guarded: Guarded,
-    /// When its load began and ended.
-    pub began: Time,
+    /// When its load began; `None` where it was there when the run began.
+    pub began: Option<Time>,
+    /// When that ended.
     pub ready_at: Time,
     /// The start or end of its last step, and of the last of background.
     pub last_used: Time,

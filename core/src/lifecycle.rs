@@ -49,7 +49,7 @@ impl Scheduler {
             lower: None,
             loaded_for: Class::Batch,
             guarded: Guarded::No,
-            began: Time::ZERO,
+            began: None,
             ready_at: Time::ZERO,
             last_used: Time::ZERO,
             last_background: None,

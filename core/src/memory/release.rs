@@ -53,6 +53,7 @@ impl Scheduler {
         if memory.leftovers.is_empty() {
             return;
         }
+        let awaited = memory.leftovers.len();
         memory.leftovers.retain(|one| {
             let keep = now < one.since.after(limit);
             if !keep {
@@ -60,7 +61,7 @@ impl Scheduler {
             }
             keep
         });
-        let mut due = memory.leftovers.is_empty();
+        let mut due = memory.leftovers.len() < awaited;
         if due {
             // Whoever holds it now, and what others took while that was frozen, only the next reading shows.
             memory.read_at = None;

@@ -50,7 +50,7 @@ impl Scheduler {
         let reservation = self.need(model, device);
         self.book(instance, reservation);
         let entry = &mut self.instances[instance.index()];
-        (entry.loaded_for, entry.guarded, entry.began) = (class, guarded, self.now);
+        (entry.loaded_for, entry.guarded, entry.began) = (class, guarded, Some(self.now));
         self.forget_pending(device, model);
         self.count_load(model, effects);
         effects.push(Effect::Load { attempt, instance, model, device, reservation });
@@ -82,7 +82,7 @@ impl Scheduler {
         instance.slot = Slot::Ready { running: Vec::new() };
         (instance.ready_at, instance.last_used) = (self.now, self.now);
         self.models[model.index()].loads.retried = false;
-        let took = self.now.since(began);
+        let took = self.now.since(began.unwrap_or(self.now));
         if let Some(needs) = self.needs_mut(model, device) {
             needs.load_time = took;
         }

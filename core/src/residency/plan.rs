@@ -9,8 +9,8 @@ use super::{
     victims::{Relief, Victims},
 };
 use crate::{
-    Bytes, Class, DeviceId, Effect, Effects, Failure, InstanceId, JobId, ModelId, Note, Outcome, Scheduler, Time,
-    WaitReason, device::DeviceState, instance::Slot, queue::Rank, target::Assigned,
+    Bytes, Class, DeviceId, Effect, Effects, Failure, InstanceId, JobId, ModelId, MonitorHealth, Note, Outcome,
+    Scheduler, Time, WaitReason, device::DeviceState, instance::Slot, queue::Rank, target::Assigned,
 };
 
 /// The head of a queue that wants a model.
@@ -337,7 +337,13 @@ impl Scheduler {
         let mut devices = self.places(model);
         devices.retain(|&device| !self.has_instance(model, device));
         if let Some(at) = devices.iter().position(|&device| self.pending(device, model).is_some()) {
-            devices = alloc::vec![devices[at]];
+            let waits = devices.remove(at);
+            // Memory is being freed for it there: nobody goes elsewhere, but it need not wait where it fits by now.
+            let fits = |scheduler: &mut Scheduler, device: DeviceId, effects: &mut Effects| {
+                matches!(scheduler.way_on(device, by, Means::Free, effects).0, Way::Fits)
+            };
+            devices.retain(|&device| fits(self, device, effects) && !self.loads_are_full(device));
+            devices.push(waits);
         }
         let mut best: Option<(DeviceId, Way, Guarded)> = None;
         for device in devices {
@@ -381,13 +387,18 @@ impl Scheduler {
             }
         };
         if !self.is_fresh(device, effects) {
+            if self.devices[device.index()].memory.health == MonitorHealth::Alive {
+                // It was asked, and will answer.
+                self.keep_wanted(device, by);
+            }
             let again = self.asks_again(device);
             return (Way::No(WaitReason::MonitorStale { device }, again), guarded);
         }
         (self.way_by_memory(device, by, means), guarded)
     }
 
-    /// A load for which memory is being freed stays wanted while its class may not load: its victims would have gone in vain.
+    /// A load for which memory is being freed stays wanted while it is held up for other reasons: its victims would have gone in
+    /// vain.
     fn keep_wanted(&mut self, device: DeviceId, by: &Wanting) {
         let pending = self.devices[device.index()].pending.iter_mut();
         pending.filter(|one| by.models.contains(&one.model)).for_each(|one| one.wanted = true);
@@ -465,6 +476,7 @@ impl Scheduler {
             let by = Wanting { target: model.0, class, job, rank, progress, models: alloc::vec![model] };
             let free = self.models[number].breaker.next_try(self.now).is_none();
             if free
+                && !self.all_paused(model)
                 && let Some((device, Way::Fits, guarded)) = self.best_way(&by, Means::Free, effects)
                 && !self.loads_are_full(device)
                 && self.begin_load(Load { model, device, class: Class::Batch, guarded }, effects).is_some()
@@ -472,6 +484,14 @@ impl Scheduler {
                 self.models[number].loads.preloaded = true;
             }
         }
+    }
+
+    /// Whether nothing is to be loaded for now wherever a model may be placed, since memory ran out or was scarce.
+    fn all_paused(&mut self, model: ModelId) -> bool {
+        let paused = |device: &DeviceId| self.devices[device.index()].loads_paused;
+        let until = self.places(model).iter().map(paused).min().unwrap_or(Time::ZERO);
+        self.wake_by(until);
+        until > self.now
     }
 
     /// Whether this step already says why a job waits.

@@ -29,7 +29,7 @@ impl Scheduler {
             self.devices[id.index()].relief_next = self.now.after(AFTER_RUNNING_OUT);
             return;
         }
-        let Some(victim) = self.cause_of_shortage(id).or_else(|| self.cheapest_spared(id)) else { return };
+        let Some(victim) = self.cause_of_shortage(id).or_else(|| self.cheapest_spared(id, teller)) else { return };
         let until = self.now.after(AFTER_RUNNING_OUT);
         let device = &mut self.devices[id.index()];
         device.relief_next = until;
@@ -69,15 +69,16 @@ impl Scheduler {
     fn cause_of_shortage(&self, id: DeviceId) -> Option<InstanceId> {
         let late = self.ready_on(id).filter(|one| {
             let instance = &self.instances[one.index()];
-            instance.began > Time::ZERO && self.now < instance.ready_at.after(JUST_LOADED)
+            instance.began.is_some() && self.now < instance.ready_at.after(JUST_LOADED)
         });
         late.max_by_key(|one| (self.instances[one.index()].ready_at, *one))
     }
 
-    fn cheapest_spared(&self, id: DeviceId) -> Option<InstanceId> {
+    /// The request that ran out keeps its instance busy for a moment only.
+    fn cheapest_spared(&self, id: DeviceId, teller: InstanceId) -> Option<InstanceId> {
         let may_go = self.ready_on(id).filter(|&one| match self.tier(one) {
             Tier::Cold => true,
-            Tier::Hot => self.instances[one.index()].slot.running().is_empty(),
+            Tier::Hot => self.instances[one.index()].slot.running().len() <= usize::from(one == teller),
             Tier::Pinned => false,
         });
         may_go.min_by_key(|&one| (self.tier(one), self.price_of(one), one))

@@ -80,6 +80,10 @@ impl Scheduler {
     }
 
     fn provide_cheapest(&mut self, mut by: Wanting, variants: &[ModelId], effects: &mut Effects) -> Option<WaitReason> {
+        for &model in variants {
+            // Whatever is given to it now, from then on it may use that one, too.
+            self.wake_when_cold(model);
+        }
         if let Some((model, place)) = self.free_variant(&by, variants) {
             let because = self.reason_for(place, variants);
             self.assign(&by, Assigned::To(model), because);
@@ -93,7 +97,6 @@ impl Scheduler {
                     self.assign(&by, Assigned::To(model), because);
                     return self.provide_model(&by, Means::Free, effects);
                 }
-                self.wake_when_cold(model);
                 continue;
             }
             if self.can_have(&by, model, Means::Free, effects) {
