@@ -188,7 +188,10 @@ impl Effects {
     #[inline]
     pub(crate) fn add_steps(&mut self, steps: &[GrantedStep]) -> StepRange {
         let first = self.steps.len() as u32;
-        self.steps.extend_from_slice(steps);
+        match steps {
+            [only] => self.steps.push(*only),
+            steps => self.steps.extend_from_slice(steps),
+        }
         StepRange { first, count: steps.len() as u32 }
     }
 

@@ -3,11 +3,12 @@
 use alloc::vec::Vec;
 
 use crate::{
-    Attempt, Capacity, Choice, Class, Effect, Effects, Failure, Grant, GrantFailure, GrantedStep, InstanceId, JobId,
-    Measured, ModelId, Nonsense, Note, Outcome, Overdue, Right, Scheduler, Sent, Span, Time,
+    Attempt, Capacity, Choice, Class, Effect, Effects, Failure, Fate, Grant, GrantFailure, GrantedStep, InstanceId,
+    JobId, Measured, ModelId, Nonsense, Note, Outcome, Overdue, Right, Scheduler, Sent, Span, Time,
     instance::{Aborted, Instance, Running},
     job::Requeued,
     queue::LineId,
+    relay::ShortWay,
     residency::Residency,
 };
 
@@ -30,7 +31,24 @@ impl Scheduler {
         }
         let mut steps = self.spare_steps.pop().unwrap_or_default();
         let expected = self.collect(id, class, line, &mut steps, effects);
-        let Some(first) = steps.first().copied() else { return self.spare_steps.push(steps) };
+        if steps.is_empty() {
+            return self.spare_steps.push(steps);
+        }
+        self.begin_grant(id, class, right, steps, expected, effects);
+    }
+
+    /// Starts these steps on an instance that has room; they are counted as running already.
+    #[inline]
+    pub(crate) fn begin_grant(
+        &mut self,
+        id: InstanceId,
+        class: Class,
+        right: Right,
+        steps: Vec<GrantedStep>,
+        expected: Time,
+        effects: &mut Effects,
+    ) {
+        let Some(first) = steps.first().copied() else { return };
         let attempt = self.attempt();
         let weight: u32 = steps.iter().map(|step| step.weight).sum();
         let instance = &mut self.instances[id.index()];
@@ -87,6 +105,12 @@ impl Scheduler {
             }
             next = self.next_line(id, class);
         }
+        self.expected_end(id, steps)
+    }
+
+    /// When a grant of these steps should end if it started now.
+    #[inline]
+    pub(crate) fn expected_end(&self, id: InstanceId, steps: &[GrantedStep]) -> Time {
         self.now.after(self.duration(&self.instances[id.index()], steps))
     }
 
@@ -218,7 +242,8 @@ impl Scheduler {
         effects: &mut Effects,
     ) {
         match self.short_way(attempt, id) {
-            Some(line) => self.relay(id, line, measured, effects),
+            Some(ShortWay::Relay(line)) => self.relay(id, line, measured, effects),
+            Some(ShortWay::Rest) => self.rest(id, measured, effects),
             None => self.end_grant(attempt, id, measured, effects),
         }
     }
@@ -237,16 +262,20 @@ impl Scheduler {
 
     #[inline]
     pub(crate) fn step_done(&mut self, id: JobId, first_token: Option<Time>, effects: &mut Effects) {
-        let Some(job) = self.jobs.get_mut(id.0) else { return };
-        job.running -= 1;
-        job.done += 1;
-        job.progress = self.now;
-        job.first_token = job.first_token.or(first_token);
-        if job.done == job.steps {
-            effects.push(Effect::Finish(job.finish(id, Outcome::Completed)));
-            return self.jobs.discard(id.0);
-        }
-        if job.running == 0 && job.line.is_some() {
+        let (now, mut waits) = (self.now, false);
+        self.jobs.change(id.0, |job| {
+            job.running -= 1;
+            job.done += 1;
+            job.progress = now;
+            job.first_token = job.first_token.or(first_token);
+            if job.done == job.steps {
+                effects.push(Effect::Finish(job.finish(id, Outcome::Completed)));
+                return Fate::Dropped;
+            }
+            waits = job.running == 0 && job.line.is_some();
+            Fate::Kept
+        });
+        if waits {
             self.arm_expiry(id);
         }
     }

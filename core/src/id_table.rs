@@ -25,6 +25,15 @@ struct Entry<T> {
     value: T,
 }
 
+/// What becomes of a value after a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It stays.
+    Kept,
+    /// It is not needed any more.
+    Dropped,
+}
+
 impl<T> Default for IdTable<T> {
     fn default() -> Self {
         IdTable { ring: Vec::new(), near: 0, stragglers: BTreeMap::new() }
@@ -58,9 +67,19 @@ impl<T> IdTable<T> {
     #[inline]
     pub fn insert_with(&mut self, id: u64, make: impl FnOnce() -> T) {
         let place = self.place(id);
-        if !matches!(self.ring.get(place), Some(None)) || !self.stragglers.is_empty() {
-            self.make_room(id);
+        if self.stragglers.is_empty()
+            && let Some(slot @ None) = self.ring.get_mut(place)
+        {
+            self.near += 1;
+            *slot = Some(Entry { id, value: make() });
+            return;
         }
+        self.insert_with_effort(id, make);
+    }
+
+    #[cold]
+    fn insert_with_effort(&mut self, id: u64, make: impl FnOnce() -> T) {
+        self.make_room(id);
         let place = self.place(id);
         if let Some(slot @ None) = self.ring.get_mut(place) {
             *slot = Some(Entry { id, value: make() });
@@ -110,6 +129,27 @@ impl<T> IdTable<T> {
                 *slot = None;
             }
             _ => drop(self.stragglers.remove(&id)),
+        }
+    }
+
+    /// Changes the value at `id` where it lies, and drops it if `change` says so; `None`: there is none.
+    #[inline]
+    pub fn change(&mut self, id: u64, change: impl FnOnce(&mut T) -> Fate) -> Option<()> {
+        let place = self.place(id);
+        match self.ring.get_mut(place) {
+            Some(slot) if slot.as_ref().is_some_and(|entry| entry.id == id) => {
+                if change(&mut slot.as_mut()?.value) == Fate::Dropped {
+                    self.near -= 1;
+                    *slot = None;
+                }
+                Some(())
+            }
+            _ => {
+                if change(self.stragglers.get_mut(&id)?) == Fate::Dropped {
+                    self.stragglers.remove(&id);
+                }
+                Some(())
+            }
         }
     }
 

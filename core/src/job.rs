@@ -136,6 +136,9 @@ impl Job {
     /// The step that would be granted next.
     #[inline]
     pub fn next_step(&self) -> Option<u32> {
+        if self.steps == 1 && self.granted == 0 {
+            return Some(0);
+        }
         self.again.last().copied().or((self.granted < self.steps).then_some(self.granted))
     }
 
@@ -146,6 +149,13 @@ impl Job {
             self.granted += 1;
         }
         self.running += 1;
+    }
+
+    /// Its only step starts as it arrives.
+    #[inline]
+    pub fn start(&mut self, now: Time, model: ModelId) {
+        (self.started, self.model) = (Some(now), Some(model));
+        (self.granted, self.running) = (1, 1);
     }
 
     /// Whether it can no longer meet its deadline as of now, before its timer says so.
