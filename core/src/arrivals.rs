@@ -134,7 +134,10 @@ impl Scheduler {
             return self.end(id, Outcome::Refused(refusal), effects);
         }
         self.look_after_models(effects);
-        if self.jobs.get(id.0).is_some_and(|job| job.started.is_none()) && !self.is_explained(id, effects) {
+        if effects.hold_reasons()
+            && self.jobs.get(id.0).is_some_and(|job| job.started.is_none())
+            && !self.is_explained(id, effects)
+        {
             let reason = self.reason(id, class, line);
             effects.note(Note::Waits { job: id, reason });
         }

@@ -79,16 +79,21 @@ impl Scheduler {
         let (now, class) = (self.now, Class::Interactive);
         let drops = Hopeless::of(self.policy().classes[class.index()].drop_hopeless);
         let chunk = self.chunk(submission, model.0);
-        let mut job = Job::new(submission, class, model.0, chunk, drops, now);
+        let new = || Job::new(submission, class, model.0, chunk, drops, now);
         match way {
             Arrival::Starts => {
-                job.start(now, model);
-                self.jobs.insert_with(id.0, || job);
+                self.jobs.insert_with(id.0, || Job {
+                    granted: 1,
+                    running: 1,
+                    started: Some(now),
+                    model: Some(model),
+                    ..new()
+                });
                 self.start_at_once(id, submission.inputs, model, effects);
             }
             Arrival::Waits => {
-                job.line = Some(self.targets[model.index()].shared);
-                self.jobs.insert_with(id.0, || job);
+                let line = Some(self.targets[model.index()].shared);
+                self.jobs.insert_with(id.0, || Job { line, ..new() });
                 self.wait_in_line(id, submission, model, effects);
             }
         }
@@ -117,7 +122,9 @@ impl Scheduler {
         let queued = &mut self.queued[class.index()];
         queued.jobs += 1;
         queued.bytes += submission.body.get();
-        let reason = self.reason(id, class, line);
-        effects.note(Note::Waits { job: id, reason });
+        if effects.hold_reasons() {
+            let reason = self.reason(id, class, line);
+            effects.note(Note::Waits { job: id, reason });
+        }
     }
 }

@@ -146,12 +146,24 @@ pub enum AbortCause {
 pub struct Effects {
     pub(crate) list: Vec<Effect>,
     pub(crate) steps: Vec<GrantedStep>,
+    brief: bool,
 }
 
 impl Effects {
     /// An empty buffer.
     pub fn new() -> Effects {
         Effects::default()
+    }
+
+    /// An empty buffer for somebody who does not read why a new job waits; that is left out then, and nothing else.
+    pub fn brief() -> Effects {
+        Effects { brief: true, ..Effects::default() }
+    }
+
+    /// Whether it is said why a new job waits.
+    #[inline]
+    pub(crate) fn hold_reasons(&self) -> bool {
+        !self.brief
     }
 
     /// The effects in the order they were wanted.

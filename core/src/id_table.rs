@@ -64,26 +64,15 @@ impl<T> IdTable<T> {
     }
 
     /// Puts what `make` makes at `id` in place of what was there. It is made where it is to lie.
-    #[inline]
+    #[inline(always)]
     pub fn insert_with(&mut self, id: u64, make: impl FnOnce() -> T) {
-        let place = self.place(id);
-        if self.stragglers.is_empty()
-            && let Some(slot @ None) = self.ring.get_mut(place)
-        {
-            self.near += 1;
-            *slot = Some(Entry { id, value: make() });
-            return;
+        let mut place = self.place(id);
+        if !matches!(self.ring.get(place), Some(None)) || !self.stragglers.is_empty() {
+            place = self.make_room(id);
         }
-        self.insert_with_effort(id, make);
-    }
-
-    #[cold]
-    fn insert_with_effort(&mut self, id: u64, make: impl FnOnce() -> T) {
-        self.make_room(id);
-        let place = self.place(id);
         if let Some(slot @ None) = self.ring.get_mut(place) {
-            *slot = Some(Entry { id, value: make() });
             self.near += 1;
+            *slot = Some(Entry { id, value: make() });
         }
     }
 
@@ -133,7 +122,7 @@ impl<T> IdTable<T> {
     }
 
     /// Changes the value at `id` where it lies, and drops it if `change` says so; `None`: there is none.
-    #[inline]
+    #[inline(always)]
     pub fn change(&mut self, id: u64, change: impl FnOnce(&mut T) -> Fate) -> Option<()> {
         let place = self.place(id);
         match self.ring.get_mut(place) {
@@ -158,20 +147,21 @@ impl<T> IdTable<T> {
         id as usize & self.ring.len().wrapping_sub(1)
     }
 
-    /// Makes the place of `id` free and forgets what was at `id`.
+    /// Makes the place of `id` free, forgets what was at `id`, and says where that is.
     #[cold]
-    fn make_room(&mut self, id: u64) {
+    fn make_room(&mut self, id: u64) -> usize {
         self.discard(id);
         let (place, size) = (self.place(id), self.ring.len());
         match self.ring.get_mut(place) {
-            Some(None) => {}
+            Some(None) => place,
             Some(slot) if 2 * self.near < size => {
                 self.near -= 1;
                 self.stragglers.extend(slot.take().map(|straggler| (straggler.id, straggler.value)));
+                place
             }
             _ => {
                 self.double();
-                self.make_room(id);
+                self.make_room(id)
             }
         }
     }

@@ -151,13 +151,6 @@ impl Job {
         self.running += 1;
     }
 
-    /// Its only step starts as it arrives.
-    #[inline]
-    pub fn start(&mut self, now: Time, model: ModelId) {
-        (self.started, self.model) = (Some(now), Some(model));
-        (self.granted, self.running) = (1, 1);
-    }
-
     /// Whether it can no longer meet its deadline as of now, before its timer says so.
     #[inline]
     pub fn is_hopeless_by(&self, now: Time) -> bool {
