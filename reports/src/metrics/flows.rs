@@ -62,14 +62,22 @@ struct Passed {
 }
 
 /// What is known of a workload as a whole.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Label {
     /// What its first job asked for.
     asked: Model,
-    /// The cell last used.
+    /// The cell last used, and of which class and model it is.
     cell: u32,
+    of: (Class, Model),
     pub gaps: Gaps,
     pub groups: Groups,
+}
+
+impl Default for Label {
+    fn default() -> Self {
+        let (gaps, groups) = (Gaps::default(), Groups::default());
+        Label { asked: Model(0), cell: u32::MAX, of: (Class::Interactive, Model(0)), gaps, groups }
+    }
 }
 
 /// Times between arrivals, exactly.
@@ -199,18 +207,19 @@ impl Flows {
 
     #[inline]
     fn cell(&mut self, label: usize, class: Class, model: Model) -> &mut Cell {
-        let at = self.labels[label].cell as usize;
-        match self.cells.get(at) {
-            Some(cell) if (cell.label, cell.class, cell.place) == (label, class, model) => &mut self.cells[at],
-            Some(_) | None => self.other_cell(label, class, model),
+        let last = &self.labels[label];
+        let at = last.cell as usize;
+        if last.of == (class, model) && at < self.cells.len() {
+            return &mut self.cells[at];
         }
+        self.other_cell(label, class, model)
     }
 
     fn other_cell(&mut self, label: usize, class: Class, model: Model) -> &mut Cell {
         let place = (label * Class::ALL.len() + class.index()) * (self.models as usize + 1) + model.0 as usize;
         let at = self.index[place] as usize;
         let at = if at < self.cells.len() { at } else { self.open(place, label, class, model) };
-        self.labels[label].cell = at as u32;
+        (self.labels[label].cell, self.labels[label].of) = (at as u32, (class, model));
         &mut self.cells[at]
     }
 

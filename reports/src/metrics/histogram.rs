@@ -150,10 +150,9 @@ impl Histogram {
 /// The octave of `value` and its bin there. The first octave holds 0 to 63, one value a bin.
 #[inline(always)]
 fn place(value: u64) -> (usize, usize) {
-    let top = (value | (BINS as u64 - 1)).ilog2();
-    let octave = top.wrapping_sub(BITS - 1);
-    let shift = octave.saturating_sub(1);
-    (octave as usize, value.wrapping_shr(shift) as usize & (BINS - 1))
+    let shift = (value | (2 * BINS as u64 - 1)).ilog2().wrapping_sub(BITS);
+    let scaled = value.wrapping_shr(shift) as usize;
+    (shift as usize + scaled / BINS, scaled % BINS)
 }
 
 impl Bin {
