@@ -40,7 +40,13 @@ impl Earliest {
     #[inline]
     pub fn set(&mut self, player: usize, time: Time) {
         self.times[player] = time;
-        if self.winners.is_empty() { self.look_through() } else { self.play(player) }
+        if !self.winners.is_empty() {
+            self.play(player);
+        } else if player == self.champion {
+            self.look_through();
+        } else if (time, player) < (self.times[self.champion], self.champion) {
+            self.champion = player;
+        }
     }
 
     #[inline]
