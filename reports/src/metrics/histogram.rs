@@ -71,22 +71,29 @@ impl Quantile {
 
 impl Histogram {
     /// Takes `value` in.
-    #[inline(always)]
+    #[inline]
     pub fn record(&mut self, value: u64) {
-        count(&mut self.count, 1);
-        self.sum = self.sum.wrapping_add(u128::from(value));
-        let (octave, bin) = place(value);
-        match self.octaves.get_mut(octave) {
-            Some(Some(bins)) => bins[bin].add(value),
-            _ => self.record_first(octave, bin, value),
+        self.record_all([value].into_iter());
+    }
+
+    /// Takes all `values` in.
+    #[inline]
+    pub fn record_all(&mut self, values: impl Iterator<Item = u64>) {
+        let (mut many, mut sum) = (0_u64, 0_u128);
+        for value in values {
+            many = many.wrapping_add(1);
+            sum = sum.wrapping_add(u128::from(value));
+            let (octave, bin) = place(value);
+            match self.octaves.get_mut(octave) {
+                Some(Some(bins)) => bins[bin].add(value),
+                _ => self.open(octave)[bin].add(value),
+            }
         }
+        count(&mut self.count, many);
+        self.sum = self.sum.wrapping_add(sum);
     }
 
     #[cold]
-    fn record_first(&mut self, octave: usize, bin: usize, value: u64) {
-        self.open(octave)[bin].add(value);
-    }
-
     fn open(&mut self, octave: usize) -> &mut Octave {
         if self.octaves.len() <= octave {
             self.octaves.resize_with(octave + 1, || None);

@@ -126,6 +126,7 @@ impl RunMetrics {
     /// The figures, when the run is over; a run without an end counts as interrupted at its last record.
     pub fn into_run(mut self) -> RunFigures {
         self.stop(self.now);
+        self.flows.settle();
         figures::of(self)
     }
 
