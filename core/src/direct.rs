@@ -106,9 +106,10 @@ impl Scheduler {
         let best = open.min_by_key(|one| self.batch_time(&self.instances[one.index()], u64::from(weight)));
         let Some(instance) = best else { return };
         let mut steps = self.spare_steps.pop().unwrap_or_default();
-        steps.push(GrantedStep { job: id, step: 0, of: 1, weight });
-        let expected = self.expected_end(instance, &steps);
-        self.begin_grant(instance, Class::Interactive, Right::Order, steps, expected, effects);
+        let step = GrantedStep { job: id, step: 0, of: 1, weight };
+        steps.push(step);
+        effects.add_step(step);
+        self.begin_grant(instance, Class::Interactive, Right::Order, steps, weight, effects);
         self.update_mode(self.instances[instance.index()].device, effects);
     }
 

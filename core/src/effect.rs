@@ -196,15 +196,16 @@ impl Effects {
         self.steps.clear();
     }
 
-    /// Adds the steps of a grant.
+    /// Adds a step of the grant that is being made.
     #[inline]
-    pub(crate) fn add_steps(&mut self, steps: &[GrantedStep]) -> StepRange {
-        let first = self.steps.len() as u32;
-        match steps {
-            [only] => self.steps.push(*only),
-            steps => self.steps.extend_from_slice(steps),
-        }
-        StepRange { first, count: steps.len() as u32 }
+    pub(crate) fn add_step(&mut self, step: GrantedStep) {
+        self.steps.push(step);
+    }
+
+    /// Where the latest `count` steps lie.
+    #[inline]
+    pub(crate) fn latest_steps(&self, count: usize) -> StepRange {
+        StepRange { first: (self.steps.len() - count) as u32, count: count as u32 }
     }
 
     #[inline]

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use crate::{
     Attempt, Capacity, Choice, Class, Effect, Effects, Failure, Fate, Grant, GrantFailure, GrantedStep, InstanceId,
     JobId, Measured, ModelId, Nonsense, Note, Outcome, Overdue, Right, Scheduler, Sent, Span, Time,
-    instance::{Aborted, Instance, Running},
+    instance::{Aborted, Running},
     job::Requeued,
     queue::LineId,
     relay::ShortWay,
@@ -30,14 +30,14 @@ impl Scheduler {
             self.audit_grant(id, class, right, line);
         }
         let mut steps = self.spare_steps.pop().unwrap_or_default();
-        let expected = self.collect(id, class, line, &mut steps, effects);
+        let weight = self.collect(id, class, line, &mut steps, effects);
         if steps.is_empty() {
             return self.spare_steps.push(steps);
         }
-        self.begin_grant(id, class, right, steps, expected, effects);
+        self.begin_grant(id, class, right, steps, weight, effects);
     }
 
-    /// Starts these steps on an instance that has room; they are counted as running already.
+    /// Starts these steps of that weight on an instance that has room; they are listed and counted as running already.
     #[inline]
     pub(crate) fn begin_grant(
         &mut self,
@@ -45,16 +45,16 @@ impl Scheduler {
         class: Class,
         right: Right,
         steps: Vec<GrantedStep>,
-        expected: Time,
+        weight: u32,
         effects: &mut Effects,
     ) {
         let Some(first) = steps.first().copied() else { return };
+        let expected = self.expected_end(id, &steps, weight);
         let attempt = self.attempt();
-        let weight: u32 = steps.iter().map(|step| step.weight).sum();
         let instance = &mut self.instances[id.index()];
         instance.held = None;
         let (model, device) = (instance.model, instance.device);
-        let range = effects.add_steps(&steps);
+        let range = effects.latest_steps(steps.len());
         if let Some(running) = instance.slot.running_mut() {
             let (start, beside) = (self.now, running.len() as u32);
             let aborted = Aborted::No;
@@ -69,8 +69,8 @@ impl Scheduler {
         effects.push(Effect::Grant(Grant { attempt, instance: id, model, device, class, right, weight, steps: range }));
     }
 
-    /// Takes the steps of a grant out of their lines, the first from `line`; says when it should end. A slot takes one step,
-    /// a batch steps as long as their weights fit; the first is taken whatever it weighs.
+    /// Takes the steps of a grant out of their lines, the first from `line`, and lists them; says what they weigh. A slot takes one step, a
+    /// batch steps as long as their weights fit; the first is taken whatever it weighs.
     #[inline]
     pub(crate) fn collect(
         &mut self,
@@ -79,14 +79,14 @@ impl Scheduler {
         line: LineId,
         steps: &mut Vec<GrantedStep>,
         effects: &mut Effects,
-    ) -> Time {
+    ) -> u32 {
         let instance = &self.instances[id.index()];
-        let model = instance.model;
+        let (model, has_others) = (instance.model, instance.lines.len() > 1);
         let mut room = match instance.capacity {
             Capacity::Slots { .. } => 1,
             Capacity::Batch { max, .. } => max,
         };
-        let mut next = Some(line);
+        let (mut weight, mut next) = (0, Some(line));
         while room > 0
             && let Some(line) = next
             && let Some(head) = self.lines[line.index()].class(class).first()
@@ -95,6 +95,8 @@ impl Scheduler {
             match self.take_step(head, line, model, most) {
                 Taken::Step(step) => {
                     steps.push(step);
+                    effects.add_step(step);
+                    weight += step.weight;
                     room = room.saturating_sub(step.weight);
                 }
                 Taken::Hopeless => {
@@ -103,38 +105,24 @@ impl Scheduler {
                 }
                 Taken::Nothing => break,
             }
-            next = self.next_line(id, class);
+            if has_others {
+                next = self.head(&self.instances[id.index()], class).map(|(line, _)| line);
+            }
         }
-        self.expected_end(id, steps)
+        weight
     }
 
-    /// When a grant of these steps should end if it started now.
+    /// When a grant of these steps, which weigh so much together, should end if it started now.
     #[inline]
-    pub(crate) fn expected_end(&self, id: InstanceId, steps: &[GrantedStep]) -> Time {
-        self.now.after(self.duration(&self.instances[id.index()], steps))
-    }
-
-    /// The line that the next step of a grant comes from. Where there is but one, it is that of the first step.
-    #[inline]
-    fn next_line(&self, id: InstanceId, class: Class) -> Option<LineId> {
+    pub(crate) fn expected_end(&self, id: InstanceId, steps: &[GrantedStep], weight: u32) -> Time {
         let instance = &self.instances[id.index()];
-        match instance.lines[..] {
-            [only] => Some(only),
-            _ => self.head(instance, class).map(|(line, _)| line),
-        }
-    }
-
-    /// How long a grant of these steps should take.
-    #[inline]
-    fn duration(&self, instance: &Instance, steps: &[GrantedStep]) -> Span {
-        match (instance.capacity, steps) {
+        let duration = match (instance.capacity, steps) {
             (Capacity::Slots { .. }, [step]) => {
                 self.jobs.get(step.job.0).map_or(Span::ZERO, |job| self.step_time(instance, job, step.weight))
             }
-            (Capacity::Slots { .. } | Capacity::Batch { .. }, _) => {
-                self.batch_time(instance, steps.iter().map(|step| u64::from(step.weight)).sum())
-            }
-        }
+            (Capacity::Slots { .. } | Capacity::Batch { .. }, _) => self.batch_time(instance, u64::from(weight)),
+        };
+        self.now.after(duration)
     }
 
     /// Marks the next step of a line's head as running on an instance of `model`, if it weighs no more than `most`; the job

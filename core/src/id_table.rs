@@ -125,21 +125,20 @@ impl<T> IdTable<T> {
     #[inline(always)]
     pub fn change(&mut self, id: u64, change: impl FnOnce(&mut T) -> Fate) -> Option<()> {
         let place = self.place(id);
-        match self.ring.get_mut(place) {
-            Some(slot) if slot.as_ref().is_some_and(|entry| entry.id == id) => {
-                if change(&mut slot.as_mut()?.value) == Fate::Dropped {
-                    self.near -= 1;
-                    *slot = None;
-                }
-                Some(())
+        let is_near = matches!(self.ring.get(place), Some(Some(entry)) if entry.id == id);
+        let value = match self.ring.get_mut(place) {
+            Some(Some(entry)) if is_near => &mut entry.value,
+            Some(_) | None => self.stragglers.get_mut(&id)?,
+        };
+        match (change(value), self.ring.get_mut(place)) {
+            (Fate::Kept, _) => {}
+            (Fate::Dropped, Some(slot)) if is_near => {
+                self.near -= 1;
+                *slot = None;
             }
-            _ => {
-                if change(self.stragglers.get_mut(&id)?) == Fate::Dropped {
-                    self.stragglers.remove(&id);
-                }
-                Some(())
-            }
+            (Fate::Dropped, _) => drop(self.stragglers.remove(&id)),
         }
+        Some(())
     }
 
     #[inline]

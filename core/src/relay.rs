@@ -70,14 +70,14 @@ impl Scheduler {
             self.step_done(step.job, measured.first_token, effects);
         }
         steps.clear();
-        let expected = self.collect(id, Class::Interactive, line, &mut steps, effects);
+        let weight = self.collect(id, Class::Interactive, line, &mut steps, effects);
         if steps.is_empty() {
             self.spare_steps.push(steps);
             return self.end_grant(attempt, id, measured, effects);
         }
+        let expected = self.expected_end(id, &steps, weight);
         let attempt = self.attempt();
-        let weight = steps.iter().map(|step| step.weight).sum();
-        let range = effects.add_steps(&steps);
+        let range = effects.latest_steps(steps.len());
         let instance = &mut self.instances[id.index()];
         let (model, device) = (instance.model, instance.device);
         let (class, right, aborted) = (Class::Interactive, Right::Order, Aborted::No);
