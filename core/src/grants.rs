@@ -248,7 +248,7 @@ impl Scheduler {
         self.after_grant(id, grant, effects);
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn step_done(&mut self, id: JobId, first_token: Option<Time>, effects: &mut Effects) {
         let (now, mut waits) = (self.now, false);
         self.jobs.change(id.0, |job| {
