@@ -17,6 +17,14 @@ impl Scheduler {
         }
         self.next_job = JobId(id.0 + 1);
         let class = submission.class.unwrap_or(self.policy().default_class);
+        match self.short_arrival(submission, class) {
+            Some((model, way)) => self.arrive(id, submission, model, way, effects),
+            None => self.take_in(id, submission, class, effects),
+        }
+    }
+
+    /// The long way of an arrival: it may be refused, and it may change what other jobs can do.
+    pub(crate) fn take_in(&mut self, id: JobId, submission: &Submission, class: Class, effects: &mut Effects) {
         let target = match self.target_of(Ask::of(submission)) {
             Ok(target) if submission.inputs > 0 => Ok(target),
             Ok(_) => Err(Refusal::Malformed),
@@ -47,7 +55,7 @@ impl Scheduler {
 
     /// Inputs per step: embeddings are cut, and no step is heavier than a batch of any variant.
     #[inline]
-    fn chunk(&self, submission: &Submission, target: u32) -> u32 {
+    pub(crate) fn chunk(&self, submission: &Submission, target: u32) -> u32 {
         match submission.kind {
             JobKind::Embedding => {
                 let chunk = self.policy().embedding_chunk;
@@ -58,7 +66,7 @@ impl Scheduler {
     }
 
     #[inline]
-    fn smallest_batch_of(&self, target: u32) -> Option<u32> {
+    pub(crate) fn smallest_batch_of(&self, target: u32) -> Option<u32> {
         self.targets.get(target as usize).and_then(|target| target.smallest_batch)
     }
 
@@ -111,10 +119,8 @@ impl Scheduler {
     /// Grants what may start now that a job has joined a line, and says why the job waits if it does.
     #[inline]
     fn offer_new(&mut self, id: JobId, class: Class, line: LineId, effects: &mut Effects) {
-        if self.residency == Residency::Managed
-            && self.targets[self.lines[line.index()].target as usize].variants.len() > 1
-        {
-            self.plan(effects);
+        if self.targets[self.lines[line.index()].target as usize].variants.len() > 1 {
+            self.look_after_models(effects);
         }
         if self.may_start(line) {
             self.offer_line(line, class, effects);
@@ -127,8 +133,11 @@ impl Scheduler {
             self.leave_line(id);
             return self.end(id, Outcome::Refused(refusal), effects);
         }
-        self.plan(effects);
-        if self.jobs.get(id.0).is_some_and(|job| job.started.is_none()) && !self.is_explained(id, effects) {
+        self.look_after_models(effects);
+        if effects.hold_reasons_of(class)
+            && self.jobs.get(id.0).is_some_and(|job| job.started.is_none())
+            && !self.is_explained(id, effects)
+        {
             let reason = self.reason(id, class, line);
             effects.note(Note::Waits { job: id, reason });
         }
@@ -143,7 +152,7 @@ impl Scheduler {
 
     /// The bound of its class's queue that the youngest waiting job breaks.
     #[inline]
-    fn overfull(&self, class: Class) -> Option<Refusal> {
+    pub(crate) fn overfull(&self, class: Class) -> Option<Refusal> {
         let (policy, queued) = (&self.policy().classes[class.index()], self.queued[class.index()]);
         match policy.max_queued {
             Some(limit) if queued.jobs > u64::from(limit) => Some(Refusal::QueueFull { limit }),

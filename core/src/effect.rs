@@ -146,12 +146,24 @@ pub enum AbortCause {
 pub struct Effects {
     pub(crate) list: Vec<Effect>,
     pub(crate) steps: Vec<GrantedStep>,
+    brief: bool,
 }
 
 impl Effects {
     /// An empty buffer.
     pub fn new() -> Effects {
         Effects::default()
+    }
+
+    /// An empty buffer for somebody who does not read why new interactive jobs wait; that is left out then, and nothing else.
+    pub fn brief() -> Effects {
+        Effects { brief: true, ..Effects::default() }
+    }
+
+    /// Whether it is said why a new job of a class waits.
+    #[inline]
+    pub(crate) fn hold_reasons_of(&self, class: Class) -> bool {
+        !self.brief || class != Class::Interactive
     }
 
     /// The effects in the order they were wanted.
@@ -184,12 +196,16 @@ impl Effects {
         self.steps.clear();
     }
 
-    /// Adds the steps of a grant.
+    /// Adds a step of the grant that is being made.
     #[inline]
-    pub(crate) fn add_steps(&mut self, steps: &[GrantedStep]) -> StepRange {
-        let first = self.steps.len() as u32;
-        self.steps.extend_from_slice(steps);
-        StepRange { first, count: steps.len() as u32 }
+    pub(crate) fn add_step(&mut self, step: GrantedStep) {
+        self.steps.push(step);
+    }
+
+    /// Where the latest `count` steps lie.
+    #[inline]
+    pub(crate) fn latest_steps(&self, count: usize) -> StepRange {
+        StepRange { first: (self.steps.len() - count) as u32, count: count as u32 }
     }
 
     #[inline]

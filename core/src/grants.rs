@@ -3,11 +3,12 @@
 use alloc::vec::Vec;
 
 use crate::{
-    Attempt, Capacity, Choice, Class, Effect, Effects, Failure, Grant, GrantFailure, GrantedStep, InstanceId, JobId,
-    Measured, ModelId, Nonsense, Note, Outcome, Overdue, Right, Scheduler, Sent, Span, Time,
-    instance::{Aborted, Instance, Running},
+    Attempt, Capacity, Choice, Class, Effect, Effects, Failure, Fate, Grant, GrantFailure, GrantedStep, InstanceId,
+    JobId, Measured, ModelId, Nonsense, Note, Outcome, Overdue, Right, Scheduler, Sent, Span, Time,
+    instance::{Aborted, Running},
     job::Requeued,
     queue::LineId,
+    relay::ShortWay,
     residency::Residency,
     target::Assigned,
 };
@@ -34,14 +35,31 @@ impl Scheduler {
             return;
         }
         let mut steps = self.spare_steps.pop().unwrap_or_default();
-        let expected = self.collect(id, class, line, &mut steps, effects);
-        let Some(first) = steps.first().copied() else { return self.spare_steps.push(steps) };
+        let weight = self.collect(id, class, line, &mut steps, effects);
+        if steps.is_empty() {
+            return self.spare_steps.push(steps);
+        }
+        self.begin_grant(id, class, right, steps, weight, effects);
+    }
+
+    /// Starts these steps of that weight on an instance that has room; they are listed and counted as running already.
+    #[inline]
+    pub(crate) fn begin_grant(
+        &mut self,
+        id: InstanceId,
+        class: Class,
+        right: Right,
+        steps: Vec<GrantedStep>,
+        weight: u32,
+        effects: &mut Effects,
+    ) {
+        let Some(first) = steps.first().copied() else { return };
+        let expected = self.expected_end(id, &steps, weight);
         let attempt = self.attempt();
-        let weight: u32 = steps.iter().map(|step| step.weight).sum();
         let instance = &mut self.instances[id.index()];
         instance.held = None;
         let (model, device) = (instance.model, instance.device);
-        let range = effects.add_steps(&steps);
+        let range = effects.latest_steps(steps.len());
         if let Some(running) = instance.slot.running_mut() {
             let (start, beside) = (self.now, running.len() as u32);
             let aborted = Aborted::No;
@@ -60,8 +78,8 @@ impl Scheduler {
         }
     }
 
-    /// Takes the steps of a grant out of their lines, the first from `line`; says when it should end. A slot takes one step,
-    /// a batch steps as long as their weights fit; the first is taken whatever it weighs.
+    /// Takes the steps of a grant out of their lines, the first from `line`, and lists them; says what they weigh. A slot takes one step, a
+    /// batch steps as long as their weights fit; the first is taken whatever it weighs.
     #[inline]
     pub(crate) fn collect(
         &mut self,
@@ -70,14 +88,14 @@ impl Scheduler {
         line: LineId,
         steps: &mut Vec<GrantedStep>,
         effects: &mut Effects,
-    ) -> Time {
+    ) -> u32 {
         let instance = &self.instances[id.index()];
-        let model = instance.model;
+        let (model, has_others) = (instance.model, instance.lines.len() > 1);
         let mut room = match instance.capacity {
             Capacity::Slots { .. } => 1,
             Capacity::Batch { max, .. } => max,
         };
-        let mut next = Some(line);
+        let (mut weight, mut next) = (0, Some(line));
         while room > 0
             && let Some(line) = next
             && let Some(head) = self.lines[line.index()].class(class).first()
@@ -86,6 +104,8 @@ impl Scheduler {
             match self.take_step(head, line, model, most) {
                 Taken::Step(step) => {
                     steps.push(step);
+                    effects.add_step(step);
+                    weight += step.weight;
                     room = room.saturating_sub(step.weight);
                 }
                 Taken::Hopeless => {
@@ -94,9 +114,11 @@ impl Scheduler {
                 }
                 Taken::Nothing => break,
             }
-            next = self.next_line(id, class);
+            if has_others {
+                next = self.head(&self.instances[id.index()], class).map(|(line, _)| line);
+            }
         }
-        self.now.after(self.duration(&self.instances[id.index()], steps))
+        weight
     }
 
     /// Ends the head of a line if it became hopeless at this very moment; whether it did.
@@ -110,27 +132,17 @@ impl Scheduler {
         hopeless.is_some()
     }
 
-    /// The line that the next step of a grant comes from. Where there is but one, it is that of the first step.
+    /// When a grant of these steps, which weigh so much together, should end if it started now.
     #[inline]
-    fn next_line(&self, id: InstanceId, class: Class) -> Option<LineId> {
+    pub(crate) fn expected_end(&self, id: InstanceId, steps: &[GrantedStep], weight: u32) -> Time {
         let instance = &self.instances[id.index()];
-        match instance.lines[..] {
-            [only] => Some(only),
-            _ => self.head(instance, class).map(|(line, _)| line),
-        }
-    }
-
-    /// How long a grant of these steps should take.
-    #[inline]
-    fn duration(&self, instance: &Instance, steps: &[GrantedStep]) -> Span {
-        match (instance.capacity, steps) {
+        let duration = match (instance.capacity, steps) {
             (Capacity::Slots { .. }, [step]) => {
                 self.jobs.get(step.job.0).map_or(Span::ZERO, |job| self.step_time(instance, job, step.weight))
             }
-            (Capacity::Slots { .. } | Capacity::Batch { .. }, _) => {
-                self.batch_time(instance, steps.iter().map(|step| u64::from(step.weight)).sum())
-            }
-        }
+            (Capacity::Slots { .. } | Capacity::Batch { .. }, _) => self.batch_time(instance, u64::from(weight)),
+        };
+        self.now.after(duration)
     }
 
     /// Marks the next step of a line's head as running on an instance of `model`, if it weighs no more than `most`; the job
@@ -238,7 +250,8 @@ impl Scheduler {
         effects: &mut Effects,
     ) {
         match self.short_way(attempt, id) {
-            Some(line) => self.relay(id, line, measured, effects),
+            Some(ShortWay::Relay(line)) => self.relay(id, line, measured, effects),
+            Some(ShortWay::Rest) => self.rest(id, measured, effects),
             None => self.end_grant(attempt, id, measured, effects),
         }
     }
@@ -255,18 +268,22 @@ impl Scheduler {
         self.after_grant(id, grant, effects);
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn step_done(&mut self, id: JobId, first_token: Option<Time>, effects: &mut Effects) {
-        let Some(job) = self.jobs.get_mut(id.0) else { return };
-        job.running -= 1;
-        job.done += 1;
-        job.progress = self.now;
-        job.first_token = job.first_token.or(first_token);
-        if job.done == job.steps {
-            effects.push(Effect::Finish(job.finish(id, Outcome::Completed)));
-            return self.jobs.discard(id.0);
-        }
-        if job.running == 0 && job.line.is_some() {
+        let (now, mut waits) = (self.now, false);
+        self.jobs.change(id.0, |job| {
+            job.running -= 1;
+            job.done += 1;
+            job.progress = now;
+            job.first_token = job.first_token.or(first_token);
+            if job.done == job.steps {
+                effects.push(Effect::Finish(job.finish(id, Outcome::Completed)));
+                return Fate::Dropped;
+            }
+            waits = job.running == 0 && job.line.is_some();
+            Fate::Kept
+        });
+        if waits {
             self.arm_expiry(id);
         }
     }

@@ -25,6 +25,15 @@ struct Entry<T> {
     value: T,
 }
 
+/// What becomes of a value after a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It stays.
+    Kept,
+    /// It is not needed any more.
+    Dropped,
+}
+
 impl<T> Default for IdTable<T> {
     fn default() -> Self {
         IdTable { ring: Vec::new(), near: 0, stragglers: BTreeMap::new() }
@@ -55,16 +64,15 @@ impl<T> IdTable<T> {
     }
 
     /// Puts what `make` makes at `id` in place of what was there. It is made where it is to lie.
-    #[inline]
+    #[inline(always)]
     pub fn insert_with(&mut self, id: u64, make: impl FnOnce() -> T) {
-        let place = self.place(id);
+        let mut place = self.place(id);
         if !matches!(self.ring.get(place), Some(None)) || !self.stragglers.is_empty() {
-            self.make_room(id);
+            place = self.make_room(id);
         }
-        let place = self.place(id);
         if let Some(slot @ None) = self.ring.get_mut(place) {
-            *slot = Some(Entry { id, value: make() });
             self.near += 1;
+            *slot = Some(Entry { id, value: make() });
         }
     }
 
@@ -113,25 +121,46 @@ impl<T> IdTable<T> {
         }
     }
 
+    /// Changes the value at `id` where it lies, and drops it if `change` says so; `None`: there is none.
+    #[inline(always)]
+    pub fn change(&mut self, id: u64, change: impl FnOnce(&mut T) -> Fate) -> Option<()> {
+        let place = self.place(id);
+        let is_near = matches!(self.ring.get(place), Some(Some(entry)) if entry.id == id);
+        let value = match self.ring.get_mut(place) {
+            Some(Some(entry)) if is_near => &mut entry.value,
+            Some(_) | None => self.stragglers.get_mut(&id)?,
+        };
+        match (change(value), self.ring.get_mut(place)) {
+            (Fate::Kept, _) => {}
+            (Fate::Dropped, Some(slot)) if is_near => {
+                self.near -= 1;
+                *slot = None;
+            }
+            (Fate::Dropped, _) => drop(self.stragglers.remove(&id)),
+        }
+        Some(())
+    }
+
     #[inline]
     fn place(&self, id: u64) -> usize {
         id as usize & self.ring.len().wrapping_sub(1)
     }
 
-    /// Makes the place of `id` free and forgets what was at `id`.
+    /// Makes the place of `id` free, forgets what was at `id`, and says where that is.
     #[cold]
-    fn make_room(&mut self, id: u64) {
+    fn make_room(&mut self, id: u64) -> usize {
         self.discard(id);
         let (place, size) = (self.place(id), self.ring.len());
         match self.ring.get_mut(place) {
-            Some(None) => {}
+            Some(None) => place,
             Some(slot) if 2 * self.near < size => {
                 self.near -= 1;
                 self.stragglers.extend(slot.take().map(|straggler| (straggler.id, straggler.value)));
+                place
             }
             _ => {
                 self.double();
-                self.make_room(id);
+                self.make_room(id)
             }
         }
     }

@@ -136,6 +136,9 @@ impl Job {
     /// The step that would be granted next.
     #[inline]
     pub fn next_step(&self) -> Option<u32> {
+        if self.steps == 1 && self.granted == 0 {
+            return Some(0);
+        }
         self.again.last().copied().or((self.granted < self.steps).then_some(self.granted))
     }
 

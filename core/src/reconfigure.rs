@@ -19,6 +19,7 @@ impl Scheduler {
         self.look_for_holds();
         self.look_for_margins();
         self.look_for_residency();
+        self.look_for_short_ways();
         self.drain_removed(effects);
         for job in waiting {
             self.sort_in(job, effects);

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Attempt, Capacity, Class, Configuration, DeviceId, Effect, Effects, GrantedStep, IdTable, Input, InstanceId, JobId,
-    ModelId, Nonsense, Note, Outcome, Policy, Started, Time, Violation,
+    ModelId, Nonsense, Note, Outcome, Policy, Routing, Started, Time, Violation,
     device::DeviceState,
     expiry::Expiry,
     instance::Instance,
@@ -55,6 +55,9 @@ pub struct Scheduler {
     pub(crate) margins: [Margin; 3],
     /// Whether any class is admitted adaptively.
     pub(crate) adapts: bool,
+    /// Whether the configuration leaves the short ways open; see [`Scheduler::is_plain`].
+    #[serde(skip)]
+    pub(crate) plain: bool,
     pub(crate) wake: Option<Time>,
     /// What was due by then has been acted on.
     pub(crate) lapsed: Option<Time>,
@@ -148,6 +151,7 @@ impl Scheduler {
             assignments: 0,
             margins: [Margin::default(); 3],
             adapts: false,
+            plain: false,
             wake: None,
             lapsed: None,
             lapsing: false,
@@ -174,11 +178,19 @@ impl Scheduler {
             self.touched.all = true;
         }
         self.apply(input, effects);
-        self.plan(effects);
+        self.look_after_models(effects);
         if self.adapts {
             self.steer_margins(effects);
         }
         self.wake = self.next_wake();
+    }
+
+    /// Has the planner look at what was touched, where models come and go.
+    #[inline]
+    pub(crate) fn look_after_models(&mut self, effects: &mut Effects) {
+        if self.residency == Residency::Managed {
+            self.plan(effects);
+        }
     }
 
     #[inline]
@@ -246,7 +258,9 @@ impl Scheduler {
 
     /// The scheduler a checkpoint was made of.
     pub fn restore(checkpoint: Checkpoint) -> Scheduler {
-        checkpoint.0
+        let mut scheduler = checkpoint.0;
+        scheduler.look_for_short_ways();
+        scheduler
     }
 
     fn start(&mut self, started: &Started, effects: &mut Effects) {
@@ -270,6 +284,7 @@ impl Scheduler {
             self.count_open(ModelId(model));
         }
         self.look_for_residency();
+        self.look_for_short_ways();
     }
 
     /// Looks whether models come and go: some model is not everywhere it may be, or memory is counted.
@@ -322,6 +337,22 @@ impl Scheduler {
         let mut capacities = models.chain(self.instances.iter().map(|instance| instance.capacity));
         let holds = capacities.any(|one| matches!(one, Capacity::Batch { wait, .. } if !wait.is_zero()));
         self.holding = if holds { Holding::Yes } else { Holding::No };
+    }
+
+    /// Looks whether the configuration leaves the short ways open: no job has a choice of models or of lines, and no batch is
+    /// held.
+    pub(crate) fn look_for_short_ways(&mut self) {
+        self.plain = self.holding == Holding::No
+            && self.configuration.families.is_empty()
+            && self.policy().routing == Routing::Shared
+            && self.targets.iter().all(|target| target.variants.len() == 1);
+    }
+
+    /// Whether all there is to decide is which interactive job starts where: every model is where it may be, nothing of a
+    /// lower class waits, and the configuration leaves no other choice. Then most inputs can go a short way.
+    #[inline]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.plain && self.residency == Residency::Fixed && self.lower_queued() == 0
     }
 
     #[inline]

@@ -65,14 +65,10 @@ impl Scheduler {
             wake = earlier(wake, self.memory_due());
         }
         let lower = self.lower_queued() > 0;
-        let plain = !lower && self.holding == Holding::No;
-        if plain && self.unengaged == 0 {
-            return wake;
+        if !lower && self.holding == Holding::No {
+            return if self.unengaged == 0 { wake } else { earlier(wake, self.disengaged_due()) };
         }
         for (number, device) in self.devices.iter().enumerate() {
-            if plain && device.is_engaged() {
-                continue;
-            }
             let id = DeviceId(number as u32);
             wake = earlier(wake, self.window_end(id));
             wake = earlier(wake, device.turn.map(|turn| turn.until));
@@ -86,6 +82,15 @@ impl Scheduler {
             }
         }
         wake
+    }
+
+    /// When the mode or turn of a device ends on which no interactive work runs.
+    fn disengaged_due(&self) -> Option<Time> {
+        let devices = self.devices.iter().enumerate().filter(|(_, device)| !device.is_engaged());
+        devices.fold(None, |due, (number, device)| {
+            let due = earlier(due, self.window_end(DeviceId(number as u32)));
+            earlier(due, device.turn.map(|turn| turn.until))
+        })
     }
 
     /// Whether what is due then has not been acted on: it lies ahead, or the timer of this very moment is yet to come.

@@ -21,6 +21,11 @@ pub trait Recorder {
     /// As for [`Recorder::begin`].
     fn step(&mut self, t: Time, input: &Input, effects: &Effects) -> io::Result<()>;
 
+    /// Whether it reads why new interactive jobs wait; otherwise nobody has to find that out.
+    fn reads_reasons(&self) -> bool {
+        true
+    }
+
     /// The scheduler's whole state after the last step.
     ///
     /// # Errors
@@ -54,6 +59,10 @@ impl Recorder for NoRecord {
         Ok(())
     }
 
+    fn reads_reasons(&self) -> bool {
+        false
+    }
+
     fn end(&mut self, _end: &End) -> io::Result<()> {
         Ok(())
     }
@@ -69,6 +78,10 @@ impl<A: Recorder, B: Recorder> Recorder for Tee<A, B> {
     fn step(&mut self, t: Time, input: &Input, effects: &Effects) -> io::Result<()> {
         self.0.step(t, input, effects)?;
         self.1.step(t, input, effects)
+    }
+
+    fn reads_reasons(&self) -> bool {
+        self.0.reads_reasons() || self.1.reads_reasons()
     }
 
     fn checkpoint(&mut self, t: Time, state: &Checkpoint) -> io::Result<()> {
@@ -92,6 +105,10 @@ impl<R: Recorder + ?Sized> Recorder for &mut R {
         (**self).step(t, input, effects)
     }
 
+    fn reads_reasons(&self) -> bool {
+        (**self).reads_reasons()
+    }
+
     fn checkpoint(&mut self, t: Time, state: &Checkpoint) -> io::Result<()> {
         (**self).checkpoint(t, state)
     }
@@ -110,6 +127,10 @@ impl<R: Recorder> Recorder for Option<R> {
     #[inline]
     fn step(&mut self, t: Time, input: &Input, effects: &Effects) -> io::Result<()> {
         self.as_mut().map_or(Ok(()), |recorder| recorder.step(t, input, effects))
+    }
+
+    fn reads_reasons(&self) -> bool {
+        self.as_ref().is_some_and(Recorder::reads_reasons)
     }
 
     fn checkpoint(&mut self, t: Time, state: &Checkpoint) -> io::Result<()> {

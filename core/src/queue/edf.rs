@@ -22,6 +22,9 @@ pub(crate) struct Edf {
     tree: Vec<u64>,
     len: usize,
     weight: u64,
+    /// The room of a leaf that is gone, for the next one: short queues come and go all the time.
+    #[serde(skip)]
+    spare: VecDeque<(Rank, u64)>,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -76,9 +79,10 @@ impl Edf {
 
     fn append(&mut self, rank: Rank, weight: u64) {
         let number = self.leaves.len() + 1;
-        let mut leaf = Leaf { entries: VecDeque::with_capacity(LEAF) };
-        leaf.entries.push_back((rank, weight));
-        self.leaves.push(leaf);
+        let mut entries = core::mem::take(&mut self.spare);
+        entries.reserve(LEAF);
+        entries.push_back((rank, weight));
+        self.leaves.push(Leaf { entries });
         let reach = 1 << number.trailing_zeros();
         let below = self.sum(number - 1) - self.sum(number - reach);
         self.tree.push(below + weight);
@@ -131,6 +135,7 @@ impl Edf {
     }
 
     fn drop_leaf(&mut self, at: usize) {
+        self.spare = core::mem::take(&mut self.leaves[at].entries);
         if at == self.first {
             self.first += 1;
             if self.len == 0 || self.first > 16 + self.leaves.len() / 2 {

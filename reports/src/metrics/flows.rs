@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use windtunnel_core::{Class, Finish, JobId, LabelId, Outcome, Span, Submission, Time, Wanted};
+use windtunnel_core::{Class, Finish, JobId, LabelId, Outcome, Submission, Time, Wanted};
 
 use super::{
     stretch::{OUTSIDE, STRETCHES, Stretched, count},
@@ -50,7 +50,27 @@ struct Cell {
     /// Arrivals and completions of the stretch that lasts.
     current: Passed,
     stretches: Stretched<Tally>,
+    fresh: Fresh,
 }
+
+/// Times of completed jobs that have yet to go into the histograms of their stretch. They go there many at a time: so one
+/// histogram after another is at hand, and not all of them for every job.
+#[derive(Clone, Debug, Default)]
+struct Fresh {
+    stretch: usize,
+    times: Vec<Times>,
+}
+
+/// How long a job took, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+struct Times {
+    wait: u64,
+    service: u64,
+    latency: u64,
+}
+
+/// So many times go into the histograms at once.
+const MANY: usize = 256;
 
 /// What passes in a stretch.
 #[derive(Clone, Copy, Debug, Default)]
@@ -62,14 +82,22 @@ struct Passed {
 }
 
 /// What is known of a workload as a whole.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Label {
     /// What its first job asked for.
     asked: Model,
-    /// The cell last used.
+    /// The cell last used, and of which class and model it is.
     cell: u32,
+    of: (Class, Model),
     pub gaps: Gaps,
     pub groups: Groups,
+}
+
+impl Default for Label {
+    fn default() -> Self {
+        let (gaps, groups) = (Gaps::default(), Groups::default());
+        Label { asked: Model(0), cell: u32::MAX, of: (Class::Interactive, Model(0)), gaps, groups }
+    }
 }
 
 /// Times between arrivals, exactly.
@@ -159,7 +187,10 @@ impl Flows {
         let latency = now.since(finish.arrived);
         self.labels[label].groups.add(latency.as_nanos(), now.as_nanos());
         let cell = self.cell(label, finish.class, model);
-        cell.stretches[arrival].times(finish, now, latency);
+        cell.completed(Times::of(finish, now), arrival);
+        if let Some(token) = finish.first_token {
+            cell.stretches[arrival].ttft.record(token.since(finish.arrived).as_nanos());
+        }
         count(&mut cell.current.done, 1);
         count(&mut cell.current.good, u64::from(finish.deadline.is_none_or(|due| now <= due)));
     }
@@ -199,18 +230,19 @@ impl Flows {
 
     #[inline]
     fn cell(&mut self, label: usize, class: Class, model: Model) -> &mut Cell {
-        let at = self.labels[label].cell as usize;
-        match self.cells.get(at) {
-            Some(cell) if (cell.label, cell.class, cell.place) == (label, class, model) => &mut self.cells[at],
-            Some(_) | None => self.other_cell(label, class, model),
+        let last = &self.labels[label];
+        let at = last.cell as usize;
+        if last.of == (class, model) && at < self.cells.len() {
+            return &mut self.cells[at];
         }
+        self.other_cell(label, class, model)
     }
 
     fn other_cell(&mut self, label: usize, class: Class, model: Model) -> &mut Cell {
         let place = (label * Class::ALL.len() + class.index()) * (self.models as usize + 1) + model.0 as usize;
         let at = self.index[place] as usize;
         let at = if at < self.cells.len() { at } else { self.open(place, label, class, model) };
-        self.labels[label].cell = at as u32;
+        (self.labels[label].cell, self.labels[label].of) = (at as u32, (class, model));
         &mut self.cells[at]
     }
 
@@ -218,8 +250,8 @@ impl Flows {
     fn open(&mut self, place: usize, label: usize, class: Class, model: Model) -> usize {
         let at = self.cells.len();
         self.index[place] = at as u32;
-        let (current, stretches) = (Passed::default(), Stretched::default());
-        self.cells.push(Cell { label, class, place: model, current, stretches });
+        let (current, stretches, fresh) = (Passed::default(), Stretched::default(), Fresh::default());
+        self.cells.push(Cell { label, class, place: model, current, stretches, fresh });
         at
     }
 
@@ -235,8 +267,14 @@ impl Flows {
         }
     }
 
+    /// Puts every time into its histogram; to be called before any is read.
+    pub fn settle(&mut self) {
+        self.cells.iter_mut().for_each(Cell::settle);
+    }
+
     /// Makes one of each pair of stretches.
     pub fn halve(&mut self) {
+        self.settle();
         self.cells.iter_mut().for_each(|cell| cell.stretches.halve());
     }
 
@@ -288,20 +326,35 @@ impl Flows {
     }
 }
 
-impl Tally {
+impl Cell {
+    /// A job was completed that had arrived in stretch `arrival`.
     #[inline]
-    fn times(&mut self, finish: &Finish, now: Time, latency: Span) {
-        let started = finish.started.unwrap_or(finish.arrived);
-        self.wait.record(started.since(finish.arrived).as_nanos());
-        self.service.record(now.since(started).as_nanos());
-        self.latency.record(latency.as_nanos());
-        if let Some(token) = finish.first_token {
-            self.first_token(token.since(finish.arrived).as_nanos());
+    fn completed(&mut self, times: Times, arrival: usize) {
+        if self.fresh.stretch != arrival || self.fresh.times.len() >= MANY {
+            self.settle();
+            self.fresh.stretch = arrival;
         }
+        self.fresh.times.push(times);
     }
 
-    fn first_token(&mut self, after: u64) {
-        self.ttft.record(after);
+    fn settle(&mut self) {
+        let (tally, times) = (&mut self.stretches[self.fresh.stretch], &mut self.fresh.times);
+        tally.wait.record_all(times.iter().map(|times| times.wait));
+        tally.service.record_all(times.iter().map(|times| times.service));
+        tally.latency.record_all(times.iter().map(|times| times.latency));
+        times.clear();
+    }
+}
+
+impl Times {
+    #[inline]
+    fn of(finish: &Finish, now: Time) -> Times {
+        let started = finish.started.unwrap_or(finish.arrived);
+        Times {
+            wait: started.since(finish.arrived).as_nanos(),
+            service: now.since(started).as_nanos(),
+            latency: now.since(finish.arrived).as_nanos(),
+        }
     }
 }
 

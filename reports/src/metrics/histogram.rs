@@ -71,22 +71,29 @@ impl Quantile {
 
 impl Histogram {
     /// Takes `value` in.
-    #[inline(always)]
+    #[inline]
     pub fn record(&mut self, value: u64) {
-        count(&mut self.count, 1);
-        self.sum = self.sum.wrapping_add(u128::from(value));
-        let (octave, bin) = place(value);
-        match self.octaves.get_mut(octave) {
-            Some(Some(bins)) => bins[bin].add(value),
-            _ => self.record_first(octave, bin, value),
+        self.record_all([value].into_iter());
+    }
+
+    /// Takes all `values` in.
+    #[inline]
+    pub fn record_all(&mut self, values: impl Iterator<Item = u64>) {
+        let (mut many, mut sum) = (0_u64, 0_u128);
+        for value in values {
+            many = many.wrapping_add(1);
+            sum = sum.wrapping_add(u128::from(value));
+            let (octave, bin) = place(value);
+            match self.octaves.get_mut(octave) {
+                Some(Some(bins)) => bins[bin].add(value),
+                _ => self.open(octave)[bin].add(value),
+            }
         }
+        count(&mut self.count, many);
+        self.sum = self.sum.wrapping_add(sum);
     }
 
     #[cold]
-    fn record_first(&mut self, octave: usize, bin: usize, value: u64) {
-        self.open(octave)[bin].add(value);
-    }
-
     fn open(&mut self, octave: usize) -> &mut Octave {
         if self.octaves.len() <= octave {
             self.octaves.resize_with(octave + 1, || None);
@@ -150,10 +157,9 @@ impl Histogram {
 /// The octave of `value` and its bin there. The first octave holds 0 to 63, one value a bin.
 #[inline(always)]
 fn place(value: u64) -> (usize, usize) {
-    let top = (value | (BINS as u64 - 1)).ilog2();
-    let octave = top.wrapping_sub(BITS - 1);
-    let shift = octave.saturating_sub(1);
-    (octave as usize, value.wrapping_shr(shift) as usize & (BINS - 1))
+    let shift = (value | (2 * BINS as u64 - 1)).ilog2().wrapping_sub(BITS);
+    let scaled = value.wrapping_shr(shift) as usize;
+    (shift as usize + scaled / BINS, scaled % BINS)
 }
 
 impl Bin {

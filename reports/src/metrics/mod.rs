@@ -135,6 +135,7 @@ impl RunMetrics {
     /// The figures, when the run is over; a run without an end counts as interrupted at its last record.
     pub fn into_run(mut self) -> RunFigures {
         self.stop(self.now);
+        self.flows.settle();
         figures::of(self)
     }
 
@@ -220,6 +221,13 @@ impl RunMetrics {
         match effect {
             Effect::Grant(grant) => self.granted(grant, steps),
             Effect::Finish(finish) => self.finished(finish),
+            other => self.rarely_wanted(other),
+        }
+    }
+
+    fn rarely_wanted<S>(&mut self, effect: &Effect<S>) {
+        match effect {
+            Effect::Grant(_) | Effect::Finish(_) => {}
             Effect::Note(note) => self.note(note),
             Effect::Load { instance, model, device, .. } => {
                 self.service.loading(*instance, *model, *device);
@@ -265,7 +273,6 @@ impl RunMetrics {
         self.starvation.finished(finish, self.now);
     }
 
-    #[inline]
     fn note(&mut self, note: &Note) {
         match note {
             Note::Mode { device, mode } => self.service.mode(*device, *mode, self.now),
@@ -315,10 +322,17 @@ impl Recorder for RunMetrics {
     fn step(&mut self, t: Time, input: &Input, effects: &Effects) -> io::Result<()> {
         self.input(t, input);
         for effect in effects {
-            let steps = if let Effect::Grant(grant) = effect { effects.steps(grant.steps) } else { &[] };
-            self.wanted(effect, steps);
+            match effect {
+                Effect::Finish(finish) => self.finished(finish),
+                Effect::Grant(grant) => self.granted(grant, effects.steps(grant.steps)),
+                other => self.rarely_wanted(other),
+            }
         }
         Ok(())
+    }
+
+    fn reads_reasons(&self) -> bool {
+        false
     }
 
     fn end(&mut self, end: &End) -> io::Result<()> {

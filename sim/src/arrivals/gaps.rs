@@ -8,7 +8,14 @@ use crate::random::{Purpose, Sampler, Seed, Stream};
 /// A process that says how long after the last request the next one comes, in nanoseconds at a scale of 1.
 #[derive(Clone, Debug)]
 pub enum Gaps {
-    /// Independent gaps of one distribution (Poisson and gamma).
+    /// Independent exponential gaps.
+    Poisson {
+        /// Their mean.
+        mean: f64,
+        /// Where they come from.
+        stream: Stream,
+    },
+    /// Independent gaps of another distribution.
     Renewal {
         /// Their distribution.
         gap: Sampler,
@@ -46,9 +53,7 @@ impl Gaps {
     pub fn new(arrivals: &Arrivals, seed: Seed) -> Option<Gaps> {
         let mut stream = seed.stream(Purpose::Gaps);
         match *arrivals {
-            Arrivals::Poisson { rate } if rate > 0.0 => {
-                Some(Gaps::Renewal { gap: Sampler::Exponential { mean: 1e9 / rate }, stream })
-            }
+            Arrivals::Poisson { rate } if rate > 0.0 => Some(Gaps::Poisson { mean: 1e9 / rate, stream }),
             Arrivals::Gamma { rate, cv } if rate > 0.0 => {
                 Some(Gaps::Renewal { gap: Sampler::gamma(1e9 / rate, cv), stream })
             }
@@ -69,6 +74,7 @@ impl Gaps {
     #[inline]
     pub fn draw(&mut self) -> f64 {
         match self {
+            Gaps::Poisson { mean, stream } => *mean * stream.exponential(),
             Gaps::Renewal { gap, stream } => gap.draw(stream),
             Gaps::Constant { gap, next } => std::mem::replace(next, *gap),
             Gaps::Modulated(modulated) => modulated.draw(),

@@ -54,6 +54,8 @@ pub struct Content {
     output_tokens: Size,
     patience: Option<Sampler>,
     noise: NoiseKinds,
+    /// What every request is like but for its noise, where nothing else is drawn.
+    usual: Option<Request>,
 }
 
 /// A size of a request.
@@ -75,7 +77,7 @@ pub struct ContentStreams {
 }
 
 /// Sizes that are given instead of drawn.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GivenSizes {
     /// Inputs.
     pub inputs: Option<u32>,
@@ -141,19 +143,49 @@ impl NoiseKinds {
 impl Content {
     /// The content of the requests of `workload`, which stands at `place`.
     pub fn new(workload: &Workload, place: u32, noise: NoiseKinds) -> Content {
-        Content {
+        let mut content = Content {
             workload: place,
             inputs: Size::new(&workload.inputs),
             prompt_tokens: Size::new(&workload.prompt_tokens),
             output_tokens: Size::new(&workload.output_tokens),
             patience: workload.patience.as_ref().map(Sampler::new),
             noise,
-        }
+            usual: None,
+        };
+        content.usual = content.without_draws();
+        content
+    }
+
+    fn without_draws(&self) -> Option<Request> {
+        let (Size::Constant(inputs), Size::Constant(prompt_tokens), Size::Constant(output_tokens), None) =
+            (&self.inputs, &self.prompt_tokens, &self.output_tokens, &self.patience)
+        else {
+            return None;
+        };
+        Some(Request {
+            at: Time::ZERO,
+            patience: Span::MAX,
+            noise: UnitNoise::NONE,
+            workload: self.workload,
+            client: NO_CLIENT,
+            inputs: (*inputs).max(1),
+            prompt_tokens: *prompt_tokens,
+            output_tokens: *output_tokens,
+        })
     }
 
     /// The next request of these streams, sent at `at`. A size that is given takes no draw.
     #[inline(always)]
     pub fn request(&self, streams: &mut ContentStreams, at: Time, client: u32, given: GivenSizes) -> Request {
+        match self.usual {
+            Some(usual) if given == GivenSizes::default() => {
+                Request { at, client, noise: self.noise.draw(streams), ..usual }
+            }
+            Some(_) | None => self.drawn(streams, at, client, given),
+        }
+    }
+
+    fn drawn(&self, streams: &mut ContentStreams, at: Time, client: u32, given: GivenSizes) -> Request {
         Request {
             at,
             patience: match &self.patience {

@@ -101,21 +101,23 @@ impl Card {
     /// Begins `work` on an instance. Work that does not fit the kind of its instance takes no time.
     #[inline]
     pub fn begin(&mut self, now: Time, seat: Seat, attempt: Attempt, work: Work, output_tokens: u32) {
-        self.pass(now);
-        let Some((_, run)) = self.instances.get_mut(seat.0) else { return };
-        let alone = self.busy == 0;
-        self.busy += u32::from(!run.is_busy());
-        match (run, work) {
-            (Run::Timed(timed), Work::Time(time)) if alone => {
+        match (self.instances.get_mut(seat.0), work) {
+            (Some((_, Run::Timed(timed))), Work::Time(time)) if self.busy == 0 => {
                 timed.begin(attempt, time, output_tokens);
-                self.factor = self.speed;
+                (self.busy, self.since, self.factor) = (1, now, self.speed);
                 self.next = self.after(time);
             }
-            (run, work) => {
-                run.begin(attempt, work, output_tokens);
-                self.plan();
-            }
+            _ => self.begin_beside(now, seat, attempt, work, output_tokens),
         }
+    }
+
+    /// The same where other work is under way on the card, or may be.
+    fn begin_beside(&mut self, now: Time, seat: Seat, attempt: Attempt, work: Work, output_tokens: u32) {
+        self.pass(now);
+        let Some((_, run)) = self.instances.get_mut(seat.0) else { return };
+        self.busy += u32::from(!run.is_busy());
+        run.begin(attempt, work, output_tokens);
+        self.plan();
     }
 
     /// Breaks a grant off. Whether its client had bytes of an answer; `None`: it is not under way.

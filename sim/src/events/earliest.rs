@@ -2,14 +2,14 @@
 
 use windtunnel_core::Time;
 
-/// Up to this many players are looked through one by one, which is faster than any tree.
+/// Up to this many players meet in rounds that are played afresh every time, which is faster than any tree.
 const FEW: usize = 8;
 
 /// Finds the least time, at equal times the one with the lower number. With many players it is a tournament: each inner
 /// node of a tree holds the winner of its two sides.
 #[derive(Clone, Debug)]
 pub struct Earliest {
-    /// Times of the players; where there is a tree, padded with [`Time::MAX`] to a power of two.
+    /// Times of the players, padded with [`Time::MAX`] to [`FEW`] or to a greater power of two.
     times: Vec<Time>,
     /// The children of node n are 2n and 2n + 1, and below the last row are the players; empty for few of them.
     winners: Vec<u32>,
@@ -20,7 +20,7 @@ impl Earliest {
     /// `count` players, none of which has a time.
     pub fn new(count: usize) -> Earliest {
         if count <= FEW {
-            return Earliest { times: vec![Time::MAX; count.max(1)], winners: Vec::new(), champion: 0 };
+            return Earliest { times: vec![Time::MAX; FEW], winners: Vec::new(), champion: 0 };
         }
         let width = count.next_power_of_two();
         let mut earliest = Earliest { times: vec![Time::MAX; width], winners: vec![0; width], champion: 0 };
@@ -40,19 +40,20 @@ impl Earliest {
     #[inline]
     pub fn set(&mut self, player: usize, time: Time) {
         self.times[player] = time;
-        if self.winners.is_empty() { self.look_through() } else { self.play(player) }
+        if !self.winners.is_empty() {
+            self.play(player);
+        } else if player == self.champion {
+            self.look_through();
+        } else if (time, player) < (self.times[self.champion], self.champion) {
+            self.champion = player;
+        }
     }
 
     #[inline]
     fn look_through(&mut self) {
-        let mut champion = 0;
-        let mut least = Time::MAX;
-        for (player, &time) in self.times.iter().enumerate() {
-            if time < least {
-                (least, champion) = (time, player);
-            }
-        }
-        self.champion = champion;
+        let Some(times) = self.times.first_chunk::<FEW>() else { return };
+        let duel = |one: usize, other: usize| if times[other] < times[one] { other } else { one };
+        self.champion = duel(duel(duel(0, 1), duel(2, 3)), duel(duel(4, 5), duel(6, 7)));
     }
 
     fn play(&mut self, player: usize) {

@@ -64,7 +64,7 @@ impl World<'_> {
             return None;
         };
         if self.perilous
-            && let Some(told) = self.spoiled(place, &ended)
+            && let Some(told) = self.spoiled(place, ended)
         {
             return Some(told);
         }

@@ -82,7 +82,7 @@ impl<'a, R: Recorder> Run<'a, R> {
         Run {
             world: World::new(setup, replication),
             scheduler: Scheduler::new(),
-            effects: Effects::new(),
+            effects: if recorder.reads_reasons() { Effects::new() } else { Effects::brief() },
             recorder,
             watch: Watch::new(&setup.scenario().run, setup.rigour(), control),
             next_checkpoint: setup.checkpoints().map_or(Time::MAX, |every| Time::ZERO.after(every)),

@@ -97,9 +97,9 @@ impl World<'_> {
 
     /// A grant has come to its end on a device: where more memory is promised than there is, it has failed.
     #[cold]
-    pub fn spoiled(&mut self, card: usize, ended: &Ended) -> Option<Told> {
+    pub fn spoiled(&mut self, card: usize, ended: Ended) -> Option<Told> {
         let machine = self.machines.get(card).filter(|machine| machine.is_overcommitted(self.now))?;
-        let (device, Ended { attempt, instance, .. }) = (machine.device, *ended);
+        let (device, Ended { attempt, instance, .. }) = (machine.device, ended);
         let (cause, sent) = (GrantFailure::OutOfMemory, Sent::Nothing);
         self.facts.push_back(Input::GrantFailed { attempt, instance, cause, sent });
         Some(self.tell(Input::OutOfMemory { device, instance }))
