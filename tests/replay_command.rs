@@ -70,6 +70,31 @@ fn a_difference_is_printed_and_fails() {
 }
 
 #[test]
+fn a_checkpoint_that_was_tampered_with_is_said_with_its_file_and_line() {
+    let journal = Scratch::new("checkpoints.jsonl", "");
+    let scenario = golden("guard-and-modes.toml").display().to_string();
+    let out = windtunnel(&["sim", &scenario, "--journal", journal.path(), "--checkpoint", "1s"]);
+    assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+    let whole = fs::read_to_string(journal.path()).expect("it was written");
+    let line = 1 + whole.lines().position(|line| line.starts_with("{\"checkpoint\"")).expect("it has checkpoints");
+    for (from, to, expected) in [
+        (
+            "\"next_job\":",
+            "\"next_job\":0,\"was\":",
+            "the checkpoint cannot be restored: instances.0.slot: there is no",
+        ),
+        ("\"unengaged\":", "\"unengaged\":7", "the checkpoint cannot be restored: the state: devices that are not"),
+        ("\"phase\":", "\"phase\":7,\"was\":", "the checkpoint cannot be restored: invalid type: integer `7`"),
+    ] {
+        let tampered = Scratch::new("tampered-checkpoints.jsonl", &whole.replacen(from, to, 1));
+        let out = windtunnel(&["replay", tampered.path(), "--from-checkpoint", "1"]);
+        let said = text(&out.stderr);
+        assert_eq!(out.status.code(), Some(2), "{said}");
+        assert!(said.contains(&format!("tampered-checkpoints.jsonl: line {line}: {expected}")), "{said}");
+    }
+}
+
+#[test]
 fn bad_input_is_said_with_its_file() {
     let header = fs::read_to_string(golden("endings.jsonl")).expect("it is there");
     let header = header.lines().next().expect("a line");

@@ -8,6 +8,8 @@ use crate::source::{Place, Sources};
 const SHOWN: usize = 12;
 /// Longer lines are cut around the place in question.
 const WIDTH: usize = 100;
+/// Longer texts lose their middle: a name in a file may be as long as the file.
+const LONGEST: usize = 800;
 
 /// Everything that is wrong with a scenario, a configuration or an override. Its text is what a person reads: for each
 /// problem the place, what was found and what would be right, and the line itself.
@@ -53,7 +55,7 @@ impl ConfigError {
 
     /// A problem of a whole file or override.
     pub(crate) fn whole(source: impl Into<String>, message: impl Into<String>) -> ConfigError {
-        let (source, message) = (source.into(), message.into());
+        let (source, message) = (shortened(source.into()), shortened(message.into()));
         ConfigError { problems: vec![Problem { source, position: None, message, notes: Vec::new(), excerpt: None }] }
     }
 
@@ -67,13 +69,14 @@ impl ConfigError {
 impl Problem {
     fn of(complaint: Complaint, sources: Sources<'_>) -> Problem {
         let Complaint { place, message, notes } = complaint;
+        let (message, notes) = (shortened(message), notes.into_iter().map(shortened).collect());
         if let Some(file) = sources.files.get(place.source) {
             let (position, excerpt) = locate(&file.text, place.start, place.end);
             let (position, excerpt) = (Some(position), Some(excerpt));
             return Problem { source: file.name.clone(), position, message, notes, excerpt };
         }
         let text = sources.overrides.get(place.source - sources.files.len()).map_or("", |one| one.text());
-        Problem { source: format!("--set {text}"), position: None, message, notes, excerpt: None }
+        Problem { source: shortened(format!("--set {text}")), position: None, message, notes, excerpt: None }
     }
 }
 
@@ -98,6 +101,17 @@ fn floor_boundary(text: &str, at: usize) -> usize {
         at -= 1;
     }
     at
+}
+
+/// A text with its beginning and its end, where what would be right is said.
+fn shortened(text: String) -> String {
+    let count = text.chars().count();
+    if count <= LONGEST {
+        return text;
+    }
+    let head = text.chars().take(LONGEST / 2);
+    let tail = text.chars().skip(count - LONGEST / 2);
+    head.chain(" ... ".chars()).chain(tail).collect()
 }
 
 /// Keeps the stretch around the mark of a line too long to show.

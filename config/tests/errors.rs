@@ -224,6 +224,31 @@ fn files_that_cannot_be_read_are_named() {
 }
 
 #[test]
+fn what_is_no_text_is_shown_at_its_place() {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bytes.toml");
+    std::fs::write(&path, b"title = \"zw\xf6lf\"\n").expect("the folder for files of tests can be written to");
+    let error = ScenarioFile::load(&path).unwrap_err().to_string();
+    assert!(error.contains("bytes.toml:1:12: is not UTF-8 from here on\n"), "{error}");
+    let text = format!("base = '{}'\n{GOOD}", path.display());
+    let error = ScenarioFile::parse(&text, Path::new("over.toml")).unwrap_err().to_string();
+    assert!(error.contains("bytes.toml:1:12: is not UTF-8 from here on\n"), "{error}");
+}
+
+#[test]
+fn a_key_of_endless_parts_is_refused_at_once() {
+    let error = Override::parse(&format!("models.m{}=1", ".a".repeat(50_000))).unwrap_err();
+    assert_eq!(error.problems()[0].message, "has a key of 50002 parts; none has more than 32");
+}
+
+#[test]
+fn a_name_as_long_as_a_file_is_cut_where_it_is_told() {
+    let name = "x".repeat(100_000);
+    for error in [told(&format!("{GOOD}\n[{name}]\n"), &[]), told(GOOD, &[&format!("policy.{name}=1")])] {
+        assert!(error.len() < 4_000, "{} bytes", error.len());
+    }
+}
+
+#[test]
 fn a_base_takes_only_what_a_configuration_has() {
     let text = "base = 'everything.toml'\n";
     let origin = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files/over.toml");

@@ -152,9 +152,9 @@ impl Scheduler {
 
     /// Invariants 6 and 9: pinned models are never victims, hot ones not of lower classes, and none goes in vain.
     pub(crate) fn audit_eviction(&mut self, victims: &[InstanceId], class: Class, missing: Bytes) {
-        let freed = |victim: &InstanceId| self.instances[victim.index()].booked.get();
-        let all: u64 = victims.iter().map(freed).sum();
-        let needless = victims.iter().find(|victim| all - freed(victim) >= missing.get());
+        let freed = |victim: &InstanceId| u128::from(self.instances[victim.index()].booked.get());
+        let all: u128 = victims.iter().map(freed).sum();
+        let needless = victims.iter().find(|victim| all - freed(victim) >= u128::from(missing.get()));
         let needless = needless.map(|&instance| Violation::NeedlessVictim { instance });
         let wrong = victims.iter().find_map(|&instance| match (self.tier(instance), class) {
             (Tier::Pinned, _) | (Tier::Hot, Class::Background | Class::Batch) => {
@@ -215,12 +215,13 @@ impl Scheduler {
                 return Err(Violation::Lost { job: id });
             }
         }
+        let mut standing = 0;
         for class in Class::ALL {
-            let standing: usize = self.lines.iter().map(|line| line.class(class).len()).sum();
-            agree("waiting jobs of a class", self.queued[class.index()].jobs, standing as u64)?;
-            waiting -= standing as u64;
+            let here = self.lines.iter().map(|line| line.class(class).len() as u64).sum();
+            agree("waiting jobs of a class", self.queued[class.index()].jobs, here)?;
+            standing += here;
         }
-        agree("jobs in lines", waiting, 0_u64)?;
+        agree("jobs in lines", standing, waiting)?;
         let armed = self.jobs.iter().filter(|(_, job)| job.expires.is_some()).count();
         agree("expiries", self.expiry.len() as u64, armed as u64)?;
         self.lines.iter().enumerate().try_for_each(|(number, line)| self.check_line(LineId(number as u32), line))

@@ -2,7 +2,7 @@
 
 use alloc::{collections::BTreeMap, vec::Vec};
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
 /// The smallest ring.
 const SMALLEST: usize = 32;
@@ -197,7 +197,11 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for IdTable<T> {
         let mut pairs = Vec::<(u64, T)>::deserialize(deserializer)?;
         pairs.sort_by_key(|pair| pair.0);
         let mut table = IdTable::new();
+        let mut last = None;
         for (id, value) in pairs {
+            if last.replace(id) == Some(id) {
+                return Err(D::Error::custom(format_args!("the id {id} stands twice")));
+            }
             table.insert(id, value);
         }
         Ok(table)

@@ -10,6 +10,9 @@ use crate::{
     queue::{LineId, Rank},
 };
 
+/// A body counts as no more than this, so that the sum over a queue does not overflow.
+const MOST_BODY: Bytes = Bytes::from_mib(1 << 16);
+
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Job {
     pub label: LabelId,
@@ -95,7 +98,7 @@ impl Job {
             deadline: submission.deadline.map(|span| now.after(span)),
             max_wait: submission.max_wait,
             hopeless: submission.drop_hopeless.map_or(drops, Hopeless::of),
-            body: submission.body,
+            body: submission.body.min(MOST_BODY),
             prompt_tokens: submission.prompt_tokens,
             max_tokens: submission.max_tokens,
             inputs,

@@ -50,6 +50,12 @@ impl Default for Margin {
 }
 
 impl Margin {
+    /// Whether it is within its bounds.
+    pub fn is_sound(&self) -> bool {
+        let within = |integral: &u64| (LEAST..=MOST).contains(integral);
+        [self.integral, self.noted].iter().all(within) && self.missed <= ONE && self.lately <= ONE
+    }
+
     fn steer(&mut self, verdict: Verdict) {
         let step = self.integral / SLOWNESS;
         let (integral, seen) = match verdict {
@@ -80,7 +86,12 @@ impl Scheduler {
 
     /// Looks whether any class is admitted adaptively.
     pub(crate) fn look_for_margins(&mut self) {
-        self.adapts = self.policy().classes.iter().any(|class| class.admission == Admission::Adaptive);
+        self.adapts = self.is_adaptive();
+    }
+
+    /// Whether any class is admitted adaptively.
+    pub(crate) fn is_adaptive(&self) -> bool {
+        self.policy().classes.iter().any(|class| class.admission == Admission::Adaptive)
     }
 
     /// Steers the margins by the jobs that have just ended.

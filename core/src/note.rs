@@ -370,4 +370,6 @@ pub enum Nonsense {
     NoSuchPlacement,
     /// There is an instance of the model on the device already.
     AlreadyThere,
+    /// A configuration names what does not exist, leaves out what does, or has instances that could do no work.
+    UnsoundConfiguration,
 }

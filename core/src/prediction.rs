@@ -62,7 +62,7 @@ impl Factor {
         let (old, new) = (i64::from(self.value.get()), i64::from(observed.get()));
         let moved = (old + (new - old) / 16).clamp(1, i64::from(u32::MAX));
         self.value = Ppm::new(moved as u32);
-        self.observations += 1;
+        self.observations = self.observations.saturating_add(1);
         if self.value.get().abs_diff(self.stored.get()) <= self.stored.get() / STORE_STEP {
             return None;
         }

@@ -2,10 +2,15 @@
 
 use alloc::vec::Vec;
 
-use crate::{Effects, Failure, InstanceId, JobId, Outcome, Reconfiguration, Scheduler, StopCause};
+use crate::{
+    Configuration, Effects, Failure, InstanceId, JobId, Nonsense, Note, Outcome, Reconfiguration, Scheduler, StopCause,
+};
 
 impl Scheduler {
     pub(crate) fn reconfigure(&mut self, change: &Reconfiguration, effects: &mut Effects) {
+        if !self.is_continued_by(&change.configuration) {
+            return effects.note(Note::Ignored { cause: Nonsense::UnsoundConfiguration });
+        }
         let waiting: Vec<JobId> =
             self.jobs.iter().filter(|(_, job)| job.line.is_some()).map(|(id, _)| JobId(id)).collect();
         for &job in &waiting {
@@ -26,6 +31,12 @@ impl Scheduler {
         }
         self.retarget_running();
         self.settle_all(effects);
+    }
+
+    /// Whether a configuration is sound and keeps the places of models and devices.
+    fn is_continued_by(&self, other: &Configuration) -> bool {
+        let kept = other.models.len() >= self.models.len() && other.devices.len() >= self.devices.len();
+        kept && other.check().is_ok()
     }
 
     fn mark_removed(&mut self, removed: &[crate::ModelId]) {

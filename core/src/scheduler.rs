@@ -118,6 +118,12 @@ pub(crate) struct Queued {
 #[serde(transparent)]
 pub struct Checkpoint(Scheduler);
 
+impl Checkpoint {
+    pub(crate) fn into_state(self) -> Scheduler {
+        self.0
+    }
+}
+
 impl Default for Scheduler {
     fn default() -> Scheduler {
         Scheduler::new()
@@ -256,14 +262,10 @@ impl Scheduler {
         Checkpoint(self.clone())
     }
 
-    /// The scheduler a checkpoint was made of.
-    pub fn restore(checkpoint: Checkpoint) -> Scheduler {
-        let mut scheduler = checkpoint.0;
-        scheduler.look_for_short_ways();
-        scheduler
-    }
-
     fn start(&mut self, started: &Started, effects: &mut Effects) {
+        if started.configuration.check().is_err() {
+            return effects.note(Note::Ignored { cause: Nonsense::UnsoundConfiguration });
+        }
         self.phase = Phase::Begun;
         self.configuration = started.configuration.clone();
         self.add_devices();
@@ -333,10 +335,15 @@ impl Scheduler {
 
     /// Looks whether any instance or model may hold a batch, so that nobody has to ask where none does.
     pub(crate) fn look_for_holds(&mut self) {
+        self.holding = self.holds();
+    }
+
+    /// Whether any does.
+    pub(crate) fn holds(&self) -> Holding {
         let models = self.configuration.models.iter().map(|model| model.capacity);
         let mut capacities = models.chain(self.instances.iter().map(|instance| instance.capacity));
         let holds = capacities.any(|one| matches!(one, Capacity::Batch { wait, .. } if !wait.is_zero()));
-        self.holding = if holds { Holding::Yes } else { Holding::No };
+        if holds { Holding::Yes } else { Holding::No }
     }
 
     /// Looks whether the configuration leaves the short ways open: no job has a choice of models or of lines, and no batch is

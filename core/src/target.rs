@@ -92,7 +92,7 @@ impl Scheduler {
         number
     }
 
-    fn smallest_batch(&self, variants: &[ModelId]) -> Option<u32> {
+    pub(crate) fn smallest_batch(&self, variants: &[ModelId]) -> Option<u32> {
         let models = variants.iter().filter_map(|&model| self.configuration.model(model));
         let batches = models.filter_map(|model| match model.capacity {
             Capacity::Batch { max, .. } => Some(max),
@@ -114,14 +114,7 @@ impl Scheduler {
     /// Brings a target's list of servers up to date, and lets every instance of its variants take from its queue.
     pub(crate) fn connect(&mut self, number: u32) {
         let target = &self.targets[number as usize];
-        let mut servers = Vec::new();
-        for &variant in &target.variants {
-            let place = |id: &InstanceId| self.instances[id.index()].device;
-            let ready = |id: &InstanceId| self.instances[id.index()].slot.is_ready();
-            let mut here: Vec<InstanceId> = self.instances_of(variant).filter(ready).collect();
-            here.sort_by_key(|id| (place(id), *id));
-            servers.extend(here);
-        }
+        let servers = self.ready_instances(&target.variants);
         let shared = target.shared;
         for id in &servers {
             let lines = &mut self.instances[id.index()].lines;
@@ -130,6 +123,19 @@ impl Scheduler {
             }
         }
         self.targets[number as usize].servers = servers;
+    }
+
+    /// The ready instances of these models, by variant, then by device.
+    pub(crate) fn ready_instances(&self, variants: &[ModelId]) -> Vec<InstanceId> {
+        let mut servers = Vec::new();
+        for &variant in variants {
+            let place = |id: &InstanceId| self.instances[id.index()].device;
+            let ready = |id: &InstanceId| self.instances[id.index()].slot.is_ready();
+            let mut here: Vec<InstanceId> = self.instances_of(variant).filter(ready).collect();
+            here.sort_by_key(|id| (place(id), *id));
+            servers.extend(here);
+        }
+        servers
     }
 
     /// Brings every target that may use `model` up to date.

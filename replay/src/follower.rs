@@ -1,6 +1,6 @@
 //! A scheduler that is fed what was recorded, and what it wants of the last input that has not been met yet.
 
-use windtunnel_core::{Checkpoint, Effect, Effects, GrantedStep, Input, Scheduler, Time};
+use windtunnel_core::{Checkpoint, Effect, Effects, GrantedStep, Input, Scheduler, Time, Unsound};
 
 /// An effect that stands alone.
 pub type Wanted = Effect<Vec<GrantedStep>>;
@@ -30,8 +30,11 @@ impl Follower {
     }
 
     /// A scheduler in a recorded state.
-    pub fn restored(checkpoint: Checkpoint) -> Follower {
-        Follower::of(Scheduler::restore(checkpoint))
+    ///
+    /// # Errors
+    /// When the state contradicts itself.
+    pub fn restored(checkpoint: Checkpoint) -> Result<Follower, Unsound> {
+        Scheduler::restore(checkpoint).map(Follower::of)
     }
 
     fn of(scheduler: Scheduler) -> Follower {

@@ -302,7 +302,7 @@ impl Replay {
     fn resume(&mut self, line: u64, state: &Value) -> Result<(), ReplayError> {
         let restored = serde_json::from_value::<Checkpoint>(state.clone());
         let checkpoint = restored.map_err(|cause| ReplayError::Checkpoint { line, cause })?;
-        let follower = Follower::restored(checkpoint);
+        let follower = Follower::restored(checkpoint).map_err(|cause| ReplayError::Unsound { line, cause })?;
         self.trail.resume(follower.scheduler());
         self.stage = Stage::Following(Box::new(follower));
         self.count_run();

@@ -3,6 +3,7 @@
 use std::num::NonZero;
 
 use thiserror::Error;
+use windtunnel_core::Unsound;
 use windtunnel_reports::journal::JournalError;
 
 /// What is replayed and compared.
@@ -40,12 +41,20 @@ pub enum ReplayError {
     /// It cannot be read.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// The scheduler cannot take a state up from which the replay should go on.
+    /// What should be the state from which the replay goes on is no state.
     #[error("line {line}: the checkpoint cannot be restored: {cause}; it may be of another version of the program")]
     Checkpoint {
         /// Its line, from 1.
         line: u64,
         /// What is wrong with it.
         cause: serde_json::Error,
+    },
+    /// The scheduler cannot take that state up: it contradicts itself.
+    #[error("line {line}: the checkpoint cannot be restored: {cause}")]
+    Unsound {
+        /// Its line, from 1.
+        line: u64,
+        /// Where in the state, and how.
+        cause: Unsound,
     },
 }

@@ -30,8 +30,8 @@ const WHOLE: Place = Place { source: 0, start: 0, end: 0 };
 impl ScenarioFile {
     /// Reads the file at `path`, and its base.
     pub fn load(path: &Path) -> Result<ScenarioFile, ConfigError> {
-        let text = read(path).map_err(|wrong| ConfigError::whole("the scenario", wrong))?;
-        ScenarioFile::parse(&text, path)
+        let bytes = read(path).map_err(|wrong| ConfigError::whole("the scenario", wrong))?;
+        ScenarioFile::parse(&decoded(bytes, path, &mut Vec::new())?, path)
     }
 
     /// Reads `text` as if it stood at `origin`, which names it in messages and is where relative paths start.
@@ -103,11 +103,20 @@ impl ScenarioFile {
     }
 }
 
-/// The text of a file, or the end of a sentence about who names it.
-fn read(path: &Path) -> Result<String, String> {
-    let bytes = fs::read(path).map_err(|error| unreadable(path, &error))?;
+/// What a file holds, or the end of a sentence about who names it.
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    fs::read(path).map_err(|error| unreadable(path, &error))
+}
+
+/// The text in `bytes`. Of what is no text the first such place is shown.
+fn decoded(bytes: Vec<u8>, path: &Path, sources: &mut Vec<SourceFile>) -> Result<String, ConfigError> {
     String::from_utf8(bytes).map_err(|error| {
-        format!("needs {}, which is no text: byte {} is not UTF-8", path.display(), error.utf8_error().valid_up_to())
+        let start = error.utf8_error().valid_up_to();
+        let place = Place { source: sources.len(), start, end: start + 1 };
+        let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
+        sources.push(SourceFile { name: path.display().to_string(), text });
+        let complaint = Complaint { place, message: "is not UTF-8 from here on".to_owned(), notes: Vec::new() };
+        ConfigError::of(vec![complaint], Sources { files: sources, overrides: &[] })
     })
 }
 
@@ -128,11 +137,12 @@ fn parse(text: &str, origin: &Path, sources: &mut Vec<SourceFile>) -> Result<Tab
 }
 
 fn over_base(root: Table, base: &Path, sources: &mut Vec<SourceFile>) -> Result<Table, ConfigError> {
-    let text = read(base).map_err(|wrong| {
+    let bytes = read(base).map_err(|wrong| {
         let place = root.get("base").map_or(WHOLE, |node| node.place);
         let complaint = Complaint { place, message: format!("`base` {wrong}"), notes: Vec::new() };
         ConfigError::of(vec![complaint], Sources { files: sources, overrides: &[] })
     })?;
+    let text = decoded(bytes, base, sources)?;
     let place = Place { source: sources.len(), start: 0, end: 0 };
     let under = parse(&text, base, sources)?;
     let unknown = check_document(&under, &CONFIGURATION, place).complaints;

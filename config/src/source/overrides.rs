@@ -11,6 +11,9 @@ use super::{Entry, Node, Place, Table, Value};
 use crate::error::ConfigError;
 use crate::form::{Form, Key, Rule, Shape, Tagged, did_you_mean, listed};
 
+/// Parts of a dotted key, at most. Names may have dots, so every way to join parts to a name is tried.
+const DEEPEST: usize = 32;
+
 /// A value to be put in place of what a file says.
 #[derive(Clone, Debug)]
 pub struct Override {
@@ -41,6 +44,9 @@ impl Override {
         let path = path(key);
         if path.is_empty() || path.iter().any(String::is_empty) {
             return Err(failure(text, "has an empty key; keys are dotted, such as policy.background_share"));
+        }
+        if path.len() > DEEPEST {
+            return Err(failure(text, &format!("has a key of {} parts; none has more than {DEEPEST}", path.len())));
         }
         Ok(Override { text: text.to_owned(), path, value: node(value.trim(), text)? })
     }

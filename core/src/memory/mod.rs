@@ -23,6 +23,9 @@ use crate::{Bytes, Device, DeviceId, Effect, Effects, InstanceId, MonitorHealth,
 /// A device without any figure is asked again after this time.
 const ASK_AGAIN: Span = Span::from_secs(1);
 
+/// An instance is booked with no more than this, whatever a reading says, so that sums do not overflow.
+pub(crate) const MOST_BOOKED: Bytes = Bytes::from_mib(1 << 30);
+
 /// What is known of the memory of a device.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Memory {
@@ -157,7 +160,7 @@ impl Scheduler {
 
     /// Books what an instance is believed to hold from now on.
     pub(crate) fn book(&mut self, id: InstanceId, bytes: Bytes) {
-        self.instances[id.index()].booked = bytes;
+        self.instances[id.index()].booked = bytes.min(MOST_BOOKED);
         self.instances[id.index()].lower = None;
     }
 }

@@ -33,6 +33,18 @@ struct Leaf {
 }
 
 impl Edf {
+    /// Whether its entries are in order and are what `entry` says of their jobs, and every sum is right.
+    pub fn is_sound(&self, entry: impl Fn(JobId) -> Option<(Rank, u64)>) -> bool {
+        let entries = || self.leaves.iter().flat_map(|leaf| &leaf.entries);
+        let ordered = entries().zip(entries().skip(1)).all(|(one, next)| one.0 < next.0);
+        let own = entries().all(|&(rank, weight)| entry(rank.job) == Some((rank, weight)));
+        // Weights are those of jobs from here on, so that sums of them do not overflow.
+        let empty = self.leaves.iter().take_while(|leaf| leaf.entries.is_empty()).count();
+        let filled = self.leaves.iter().skip(empty).all(|leaf| !leaf.entries.is_empty());
+        let counted = || (self.len, self.weight) == (entries().count(), entries().map(|entry| entry.1).sum());
+        ordered && own && filled && self.first == empty && counted() && self.tree == tree_over(&self.leaves)
+    }
+
     pub fn len(&self) -> usize {
         self.len
     }
@@ -98,14 +110,7 @@ impl Edf {
     fn rebuild(&mut self) {
         self.leaves.retain(|leaf| !leaf.entries.is_empty());
         self.first = 0;
-        self.tree.clear();
-        self.tree.extend(self.leaves.iter().map(Leaf::weight));
-        for number in 1..=self.tree.len() {
-            let parent = number + (1 << number.trailing_zeros());
-            if parent <= self.tree.len() {
-                self.tree[parent - 1] += self.tree[number - 1];
-            }
-        }
+        self.tree = tree_over(&self.leaves);
     }
 
     pub fn remove(&mut self, rank: Rank, _weight: u64) -> bool {
@@ -191,6 +196,18 @@ impl Edf {
             number += 1 << number.trailing_zeros();
         }
     }
+}
+
+/// The Fenwick tree over the weights of leaves.
+fn tree_over(leaves: &[Leaf]) -> Vec<u64> {
+    let mut tree: Vec<u64> = leaves.iter().map(Leaf::weight).collect();
+    for number in 1..=tree.len() {
+        let parent = number + (1 << number.trailing_zeros());
+        if parent <= tree.len() {
+            tree[parent - 1] += tree[number - 1];
+        }
+    }
+    tree
 }
 
 impl Leaf {

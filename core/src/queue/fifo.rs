@@ -15,6 +15,13 @@ pub(crate) struct Fifo {
 }
 
 impl Fifo {
+    /// Whether its jobs are in order, and those that are gone were among them.
+    pub fn is_sound(&self) -> bool {
+        let ordered = self.jobs.iter().zip(self.jobs.iter().skip(1)).all(|(one, next)| one < next);
+        let gone = |job: &JobId| self.jobs.front() != Some(job) && self.jobs.binary_search(job).is_ok();
+        ordered && self.gone.iter().all(gone)
+    }
+
     #[inline]
     pub fn len(&self) -> usize {
         self.jobs.len() - self.gone.len()

@@ -36,6 +36,15 @@ impl ClassQueue {
         }
     }
 
+    /// Whether it is in order and holds what `entry` says of its jobs: their ranks and weights, where they belong here. What
+    /// waits in a FIFO together is counted by [`crate::Scheduler::check`].
+    pub fn is_sound(&self, entry: impl Fn(JobId) -> Option<(Rank, u64)>) -> bool {
+        match self {
+            ClassQueue::Fifo(fifo) => fifo.is_sound() && fifo.iter().all(|job| entry(job).is_some()),
+            ClassQueue::Edf(edf) => edf.is_sound(entry),
+        }
+    }
+
     #[inline]
     pub fn len(&self) -> usize {
         match self {

@@ -38,6 +38,11 @@ impl Breaker {
         self.open.is_some()
     }
 
+    /// Whether its counts leave room to count on.
+    pub fn is_sound(&self) -> bool {
+        self.failed_loads <= u32::MAX / 2 && self.opened <= u32::MAX / 2
+    }
+
     /// When a load may next be tried; `None`: now.
     pub fn next_try(&self, now: Time) -> Option<Time> {
         self.open.max(self.back_off).filter(|&at| at > now)

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Class, ClassPolicy, ModelId, Scheduler, Span, Time};
+use crate::{Class, ClassPolicy, ModelId, Scheduler, Span, Time, restore::MOST_COUNTED};
 
 const HALVED_EVERY: u64 = 300_000_000_000;
 /// Counts have this many binary places.
@@ -20,6 +20,11 @@ impl Demand {
     pub fn count(&mut self, class: Class, now: Time) {
         self.halve(now);
         self.counts[class.index()] += 1 << PLACES;
+    }
+
+    /// Whether it was last halved by now, and leaves room to count on.
+    pub fn is_sound(&self, now: Time) -> bool {
+        self.period <= now.as_nanos() / HALVED_EVERY && self.counts.iter().all(|&count| count <= MOST_COUNTED)
     }
 
     fn halve(&mut self, now: Time) {

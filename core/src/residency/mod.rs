@@ -17,6 +17,7 @@ mod turn;
 mod unload;
 mod variant;
 mod victims;
+mod way;
 
 use alloc::vec::Vec;
 

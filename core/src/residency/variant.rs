@@ -7,7 +7,10 @@
 
 use alloc::vec::Vec;
 
-use super::plan::{Means, Wanting, Way};
+use super::{
+    plan::Wanting,
+    way::{Means, Way},
+};
 use crate::{
     Choice, Class, DeviceId, Effects, InstanceId, ModelId, MonitorHealth, Scheduler, WaitReason, instance::Slot,
     target::Assigned,

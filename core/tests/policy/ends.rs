@@ -141,6 +141,48 @@ fn what_makes_no_sense_is_noted_and_ignored() {
     );
 }
 
+/// A configuration with one thing wrong.
+fn unsound(change: fn(&mut Configuration)) -> Box<Configuration> {
+    let mut set = configuration(1, vec![model("m", batch(8, 0), (10, 0), &[0])]);
+    change(&mut set);
+    Box::new(set)
+}
+
+#[test]
+fn a_configuration_that_contradicts_itself_is_noted_and_ignored() {
+    let ignored = Effect::Note(Note::Ignored { cause: Nonsense::UnsoundConfiguration });
+    let changes: [fn(&mut Configuration); 6] = [
+        |set| set.models[0].placements[0].device = DeviceId(1),
+        |set| set.models[0].capacity = batch(0, 0),
+        |set| set.models[0].capacity = slots(u32::MAX),
+        |set| {
+            let variants = vec![Variant { model: ModelId(1), quality: Quality::Balanced }];
+            set.families.push(Family { name: "f".into(), aliases: Vec::new(), variants });
+        },
+        |set| set.models.clear(),
+        |set| {
+            set.devices.clear();
+            set.models[0].placements.clear();
+        },
+    ];
+    for (number, change) in changes.into_iter().enumerate() {
+        let (mut scheduler, mut effects) = (Scheduler::new(), Effects::new());
+        let configuration = *unsound(change);
+        if number < 4 {
+            let (profiles, estimates, residents) = (Vec::new(), Vec::new(), Vec::new());
+            let started = Started { configuration: configuration.clone(), profiles, estimates, residents };
+            scheduler.step(Time::ZERO, &Input::Started(Box::new(started)), &mut effects);
+            assert!(effects.iter().eq([&ignored]), "{number}");
+        }
+        let mut world = one_slot(|_| ());
+        let change = Reconfiguration { configuration, removed: Vec::new() };
+        world.input(Input::Reconfigured(Box::new(change)));
+        assert_eq!(world.notes().last(), Some(Note::Ignored { cause: Nonsense::UnsoundConfiguration }), "{number}");
+        let job = world.submit(chat());
+        assert!(world.runs(job), "{number}: the old one goes on");
+    }
+}
+
 #[test]
 fn unknown_models_and_missing_capabilities_are_refused() {
     let mut set = configuration(1, vec![model("m", slots(1), (10, 0), &[0])]);

@@ -11,6 +11,7 @@ mod modes;
 mod order;
 mod random;
 mod residency;
+mod restored;
 mod routing;
 mod turns;
 mod world;

@@ -281,7 +281,8 @@ impl Storm {
     fn restore(&mut self) {
         if self.dice.one_in(8) {
             let text = serde_json::to_string(&self.world.scheduler.checkpoint()).expect("a checkpoint serialises");
-            self.twin = Some(Scheduler::restore(serde_json::from_str(&text).expect("a checkpoint reads back")));
+            let read = serde_json::from_str(&text).expect("a checkpoint reads back");
+            self.twin = Some(Scheduler::restore(read).expect("a checkpoint is sound"));
         }
     }
 

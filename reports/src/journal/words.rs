@@ -161,6 +161,7 @@ pub(super) const fn nonsense(cause: Nonsense) -> &'static str {
         Nonsense::NoSuchInstance => "no such instance",
         Nonsense::NoSuchPlacement => "no such placement",
         Nonsense::AlreadyThere => "already there",
+        Nonsense::UnsoundConfiguration => "unsound configuration",
     }
 }
 

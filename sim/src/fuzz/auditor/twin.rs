@@ -17,7 +17,7 @@ impl Twin {
     /// Starts anew from a checkpoint that was written down and read again.
     pub fn restore(&mut self, state: &Checkpoint) -> io::Result<()> {
         let text = serde_json::to_vec(state)?;
-        self.scheduler = Some(Scheduler::restore(serde_json::from_slice(&text)?));
+        self.scheduler = Some(Scheduler::restore(serde_json::from_slice(&text)?).map_err(io::Error::other)?);
         Ok(())
     }
 
