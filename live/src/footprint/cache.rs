@@ -80,7 +80,9 @@ pub(super) fn count(
     let side = |at| if arguments.kv_offload { placement.block(at) } else { Side::Host };
     let widest = widest_values(shape, arguments);
     let mut groups: BTreeMap<Alike, u64> = BTreeMap::new();
-    for (layer, at) in shape.layers.iter().zip(0..) {
+    let hybrid = shape.layers.iter().any(|layer| layer.recurrence.is_some());
+    let ahead = shape.ahead.iter().filter(|_| !hybrid);
+    for (layer, at) in shape.layers.iter().chain(ahead).zip(0..) {
         let own = layer.attention.as_ref().filter(|attention| attention.owner == Owner::Itself);
         if let Some(Attention { reach, keys, values, .. }) = own {
             let values = if *values > 0 { widest.unwrap_or(*values) } else { 0 };

@@ -8,8 +8,8 @@
 //!   layers have their own;
 //! * *at a time, the largest of*: the feed-forward network (gate, up and their product: 3 F, without a gate 2 F); with
 //!   experts the results of all that are at work and the same weighted (2 x used x E), or their insides; attention
-//!   without `-fa` (a number for each head, cell and token); a recurrent layer (its output and three times what goes
-//!   through its convolution); the logits of all outputs;
+//!   (its queries and results, without `-fa` also a number for each head, cell and token); a recurrent layer (twice its
+//!   output, three times what goes through its convolution, and the states); the logits of all outputs;
 //! * *copies of weights*: with `-ngl` or `--cpu-moe` the device computes long batches of host blocks too, and takes
 //!   copies of their weights. Whether the planner puts a copy into the hole of an earlier one depends on the order of
 //!   sizes; the experts of a block are counted side by side.
@@ -172,14 +172,14 @@ impl Scene<'_> {
         if hidden == 0 { 0 } else { inside.max(results) }
     }
 
-    /// The products of queries and keys with both rearranged; only attention in one pass does without.
+    /// Queries and results of attention; unless it is computed in one pass, the products of queries and keys as well.
     fn products(&self) -> u64 {
-        let one =
-            |attention: &Attention| self.product_of_one(attention).saturating_add(self.floats(2, attention.queries));
-        match self.arguments.flash {
+        let products = |attention: &Attention| match self.arguments.flash {
             Flash::On => 0,
-            Flash::Off => self.attentions().map(one).max().unwrap_or(0),
-        }
+            Flash::Off => self.product_of_one(attention),
+        };
+        let one = |attention: &Attention| products(attention).saturating_add(self.floats(2, attention.queries));
+        self.attentions().map(one).max().unwrap_or(0)
     }
 
     fn product_of_one(&self, attention: &Attention) -> u64 {
@@ -192,8 +192,12 @@ impl Scene<'_> {
         self.arguments.flash == Flash::Off && !self.placement.fits(largest)
     }
 
+    /// What goes through the convolution, before, in between and after, a gate, the output, and the states of all slots.
     fn recurrence(&self) -> u64 {
-        let one = |kept: &Recurrence| self.floats(1, kept.inner.saturating_add(product([3, kept.channels])));
+        let one = |kept: &Recurrence| {
+            let widths = product([2, kept.inner]).saturating_add(product([3, kept.channels]));
+            self.floats(1, widths).saturating_add(product([4, self.cells.slots, kept.state]))
+        };
         self.shape.layers.iter().filter_map(|layer| layer.recurrence.as_ref()).map(one).max().unwrap_or(0)
     }
 
@@ -245,10 +249,18 @@ impl Scene<'_> {
             let here =
                 self.placement.block(at) == Side::Host || !self.arguments.kv_offload || self.products_too_large();
             if let Some(attention) = layer.attention.as_ref().filter(|_| here) {
-                largest = largest.max(self.floats(1, attention.queries).saturating_add(self.products()));
+                largest = largest.max(self.host_products(attention));
             }
         }
         largest
+    }
+
+    fn host_products(&self, attention: &Attention) -> u64 {
+        let products = match self.arguments.flash {
+            Flash::On => 0,
+            Flash::Off => self.product_of_one(attention).saturating_add(self.floats(2, attention.queries)),
+        };
+        products.saturating_add(self.floats(1, attention.queries))
     }
 
     /// How many rows leave the model, and their length.

@@ -14,6 +14,9 @@ const LAYERS: u64 = 512;
 pub(super) struct Shape {
     /// The layers that are computed, without blocks for predicting further tokens.
     pub layers: Vec<Layer>,
+    /// Blocks for predicting further tokens, which are not computed. A model without recurrent layers keeps room for
+    /// their keys and values all the same.
+    pub ahead: Vec<Layer>,
     /// All blocks of the file.
     pub blocks: u64,
     /// Elements of a token's embedding.
@@ -108,9 +111,11 @@ impl Shape {
         let width = keys.needed("embedding_length", 1 << 24)?;
         let layers = blocks.saturating_sub(keys.number("nextn_predict_layers").unwrap_or(0));
         let (window, windows) = windows(keys.header, layers);
+        let ahead = (layers..blocks).map(|at| keys.layer(at, blocks, width, false)).collect();
         let layers = windows.iter().zip(0..).map(|(window, at)| keys.layer(at, layers, width, *window)).collect();
         Ok(Shape {
             layers,
+            ahead,
             blocks,
             width,
             vocabulary: vocabulary(model, &keys),

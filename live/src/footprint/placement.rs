@@ -1,6 +1,6 @@
 //! Where each tensor of a model lies.
 
-use crate::gguf::{Model, Tensor};
+use crate::gguf::{Model, Tensor, TensorType};
 
 use super::{
     arguments::{Arguments, GpuLayers},
@@ -98,9 +98,17 @@ impl<'a> Placement<'a> {
                 Some(side) => weights.add(side, tensor.bytes),
             }
         }
-        let tied = self.tied().filter(|tensor| self.weight(tensor) == Some(Side::Device));
-        if let Some(tensor) = tied {
-            footprint.add(Part::Weights, Side::Device, tensor.bytes, "token_embd once more: it is the output too");
+        if let Some((tensor, side)) = self.tied().and_then(|tensor| Some((tensor, self.weight(tensor)?))) {
+            match side {
+                Side::Device => {
+                    footprint.add(Part::Weights, side, tensor.bytes, "token_embd once more: it is the output too");
+                }
+                Side::Host if is_rearranged(tensor.kind) => {
+                    let why = "token_embd once more, rearranged for the processor: it is the output too";
+                    footprint.add(Part::Weights, side, tensor.bytes, why);
+                }
+                Side::Host => {}
+            }
         }
         let why = |side: Side| format!("tensors that are computed with and lie on the {}", side.name());
         footprint.add(Part::Weights, Side::Device, weights.device, why(Side::Device));
@@ -121,6 +129,12 @@ impl Sums {
         };
         *sum = sum.saturating_add(bytes);
     }
+}
+
+/// Whether weights of this type that the host computes with are kept in an order of their own (`CPU_REPACK`).
+fn is_rearranged(kind: TensorType) -> bool {
+    use TensorType::{Iq4Nl, Mxfp4, Q2K, Q4_0, Q4K, Q5K, Q6K};
+    [Q4_0, Q2K, Q4K, Q5K, Q6K, Iq4Nl, Mxfp4].contains(&kind)
 }
 
 /// Whether a tensor is looked up by token and not computed with; llama.cpp keeps those on the host.
