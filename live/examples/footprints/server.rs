@@ -111,7 +111,7 @@ fn follow(child: &mut Child, until: Until, port: u16) -> Result<Reported, Box<dy
 
 /// Has a long prompt computed, so that every buffer has been used.
 fn complete(port: u16) -> Result<(), Box<dyn Error>> {
-    let tokens: Vec<String> = (0..520).map(|at| (at % 200 + 10).to_string()).collect();
+    let tokens: Vec<String> = (0..1024).map(|at| (at % 200 + 10).to_string()).collect();
     let body = format!("{{\"prompt\": [{}], \"n_predict\": 0}}", tokens.join(","));
     let mut stream = std::net::TcpStream::connect(("127.0.0.1", port))?;
     let length = body.len();
