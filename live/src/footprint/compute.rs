@@ -12,7 +12,8 @@
 //!   output, three times what goes through its convolution, and the states); the logits of all outputs;
 //! * *copies of weights*: with `-ngl` or `--cpu-moe` the device computes long batches of host blocks too, and takes
 //!   copies of their weights. Whether the planner puts a copy into the hole of an earlier one depends on the order of
-//!   sizes; the experts of a block are counted side by side.
+//!   sizes; the experts of a block are counted side by side, which is more than b10068 needs for
+//!   the usual order.
 //!
 //! On the host lie the inputs: masks, embeddings of tokens (2 E), embeddings of layers.
 
