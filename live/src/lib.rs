@@ -1,11 +1,23 @@
 //! The live side of Windtunnel, where time is real and a model is a process.
 //!
+//! One thread owns the scheduler ([`dispatcher`]). Everything else in the daemon talks to it through a [`Desk`]: the gateway
+//! brings jobs and says what became of their grants, runtimes say what became of loads and stops, monitors bring readings
+//! of memory. What the scheduler wants goes the other way: grants to whoever brought the job, loads and stops to the
+//! [`Runtimes`], records to a [`journal`] that makes nobody wait.
+//!
 //! * [`gguf`] reads the headers of model files: what the file says of its architecture, and every tensor with its type
 //!   and exact size. No weight is ever read.
 //! * [`footprint`] says from headers and the arguments of a `llama-server` how much memory the process will take, on
-//!   the device and on the host, row by row, before anything is started.
-//!
-//! An estimate is needed once per model, before its first load; afterwards the measurement replaces it.
+//!   the device and on the host, row by row, before anything is started. An estimate is needed once per model, before its
+//!   first load; afterwards the measurement replaces it.
 
+mod clock;
+pub mod dispatcher;
 pub mod footprint;
 pub mod gguf;
+pub mod journal;
+mod runtimes;
+
+pub use clock::Clock;
+pub use dispatcher::{BatchOrder, Desk, Dispatcher, Order, Running, Ticket, Told};
+pub use runtimes::{Endpoint, LoadOrder, Runtimes};

@@ -41,6 +41,19 @@ impl<W: Write> JournalWriter<W> {
         self.put(&Line::Gap { t, lines })
     }
 
+    /// Hands what was buffered to what it is written to.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
+    /// What everything is written to; it may lack what is buffered.
+    pub fn get_mut(&mut self) -> &mut W {
+        self.out.get_mut()
+    }
+
     /// What everything was written to, after the last of it.
     ///
     /// # Errors

@@ -1,0 +1,9 @@
+//! The thread that owns the scheduler: it takes messages one by one, tells the scheduler, and hands out what it wants.
+
+mod desk;
+mod orders;
+mod owner;
+
+pub use desk::Desk;
+pub use orders::{BatchOrder, Order, Running, Ticket, Told};
+pub use owner::{Dispatcher, Learned, Setting};

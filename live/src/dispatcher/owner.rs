@@ -1,0 +1,276 @@
+//! The loop: one message, one step of the scheduler, and its effects carried out.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        mpsc::{self, Receiver, RecvTimeoutError},
+    },
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use tokio::sync::mpsc::UnboundedSender;
+use tokio_util::sync::CancellationToken;
+use windtunnel_core::{
+    Attempt, Effect, Effects, Grant, GrantedStep, Input, InstanceId, JobId, Note, Profile, Scheduler, Started, Time,
+};
+use windtunnel_reports::journal::{End, EndCause, Header};
+
+use super::{
+    desk::{Desk, Message},
+    orders::{BatchOrder, Order, Running, Ticket, Told},
+};
+use crate::{Clock, Endpoint, LoadOrder, Runtimes, journal::Log};
+
+/// Invariants are checked after so many steps.
+const CHECKED_EVERY: u64 = 65_536;
+
+/// Keeps what the scheduler learns of a model over restarts; may not wait.
+pub type Learned = Box<dyn FnMut(Profile) + Send>;
+
+/// Everything the thread of the scheduler is given.
+pub struct Setting<W, R: Log> {
+    /// The first line of the journal.
+    pub header: Header,
+    /// The first input.
+    pub started: Started,
+    /// Takes every record; must not wait. [`crate::journal::Journal`] is one.
+    pub recorder: R,
+    /// Who keeps what is learned.
+    pub learned: Learned,
+    /// Who runs grants of jobs that left their inputs.
+    pub batches: UnboundedSender<BatchOrder<W>>,
+    /// Is told how long every step of the scheduler took; must not wait.
+    pub measured: Box<dyn FnMut(Duration) + Send>,
+}
+
+/// The thread that owns the scheduler.
+#[derive(Debug)]
+pub struct Dispatcher {
+    thread: JoinHandle<()>,
+}
+
+impl Dispatcher {
+    /// Starts the thread. `runtimes` is made from the desk that its facts go to.
+    ///
+    /// # Errors
+    /// If the operating system starts no thread.
+    pub fn start<W, R, T>(
+        clock: Clock,
+        setting: Setting<W, R>,
+        runtimes: impl FnOnce(Desk<W>) -> T,
+    ) -> std::io::Result<(Dispatcher, Desk<W>)>
+    where
+        W: Send + Sync + 'static,
+        R: Log + Send + 'static,
+        T: Runtimes + 'static,
+    {
+        let (messages, inbox) = mpsc::channel();
+        let desk = Desk { messages, clock };
+        let runtimes = runtimes(desk.clone());
+        let thread = thread::Builder::new().name("scheduler".to_owned()).spawn(move || {
+            Owner::new(clock, setting, runtimes).run(&inbox);
+        })?;
+        Ok((Dispatcher { thread }, desk))
+    }
+
+    /// Waits until it has ended, after [`Desk::close`]; whether it did so in good order.
+    pub fn join(self) -> bool {
+        self.thread.join().is_ok()
+    }
+}
+
+struct Owner<W, R: Log, T> {
+    clock: Clock,
+    scheduler: Scheduler,
+    effects: Effects,
+    setting: Setting<W, R>,
+    runtimes: T,
+    next_job: u64,
+    tickets: BTreeMap<JobId, Ticket<W>>,
+    /// Where instances that are ready answer.
+    endpoints: BTreeMap<InstanceId, Arc<Endpoint>>,
+    grants: BTreeMap<Attempt, CancellationToken>,
+    steps: u64,
+    checked: u64,
+    violations: Vec<String>,
+    last: Time,
+}
+
+impl<W: Send + Sync, R: Log, T: Runtimes> Owner<W, R, T> {
+    fn new(clock: Clock, setting: Setting<W, R>, runtimes: T) -> Owner<W, R, T> {
+        Owner {
+            clock,
+            scheduler: Scheduler::new(),
+            effects: Effects::new(),
+            setting,
+            runtimes,
+            next_job: 0,
+            tickets: BTreeMap::new(),
+            endpoints: BTreeMap::new(),
+            grants: BTreeMap::new(),
+            steps: 0,
+            checked: 0,
+            violations: Vec::new(),
+            last: Time::ZERO,
+        }
+    }
+
+    fn run(mut self, inbox: &Receiver<Message<W>>) {
+        // The journal says itself when it cannot be written; the daemon goes on.
+        drop(self.setting.recorder.begin(&self.setting.header));
+        let started = Input::Started(Box::new(self.setting.started.clone()));
+        self.step(&started);
+        loop {
+            match self.next(inbox) {
+                Some(Message::Close) => break,
+                Some(message) => self.take(message),
+                None => self.step(&Input::TimerDue),
+            }
+        }
+        self.end();
+    }
+
+    /// The next message; `None`: a timer is due before there is one. When nobody is left to say anything it is closed.
+    fn next(&mut self, inbox: &Receiver<Message<W>>) -> Option<Message<W>> {
+        let Some(at) = self.scheduler.wake_at() else {
+            return Some(inbox.recv().unwrap_or(Message::Close));
+        };
+        let now = self.clock.now();
+        if at <= now {
+            return None;
+        }
+        match inbox.recv_timeout(Duration::from_nanos(at.since(now).as_nanos())) {
+            Ok(message) => Some(message),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => Some(Message::Close),
+        }
+    }
+
+    fn take(&mut self, message: Message<W>) {
+        match message {
+            Message::Submit { submission, ticket } => {
+                let job = JobId(self.next_job);
+                self.next_job += 1;
+                tell(&ticket, Told::Taken(job));
+                self.tickets.insert(job, ticket);
+                self.step(&Input::Submitted { job, submission: *submission });
+            }
+            Message::Gone { job } if self.tickets.contains_key(&job) => self.step(&Input::Cancelled { job }),
+            Message::Gone { .. } | Message::Close => {}
+            Message::Fact(input) => self.step(&input),
+            Message::Loaded { attempt, instance, footprint, endpoint } => {
+                self.endpoints.insert(instance, Arc::new(endpoint));
+                self.step(&Input::LoadFinished { attempt, instance, footprint });
+            }
+            Message::View(answer) => drop(answer.send(self.scheduler.view())),
+            Message::Checkpoint => self.write_state(),
+        }
+    }
+
+    fn write_state(&mut self) {
+        let state = self.scheduler.checkpoint();
+        drop(self.setting.recorder.checkpoint(self.last, &state));
+    }
+
+    fn step(&mut self, input: &Input) {
+        // What a step costs must not make time go back for the next one.
+        self.last = self.clock.now().max(self.last);
+        let before = Instant::now();
+        self.scheduler.step(self.last, input, &mut self.effects);
+        (self.setting.measured)(before.elapsed());
+        drop(self.setting.recorder.step(self.last, input, &self.effects));
+        if self.setting.recorder.wants_state() {
+            self.write_state();
+        }
+        self.settle(input);
+        self.carry_out();
+        self.watch();
+    }
+
+    /// Forgets what is over by the word of whoever said so.
+    fn settle(&mut self, input: &Input) {
+        match input {
+            Input::GrantFinished { attempt, .. } | Input::GrantFailed { attempt, .. } => {
+                self.grants.remove(attempt);
+            }
+            Input::Exited { instance, .. } | Input::StopFinished { instance, .. } => {
+                self.endpoints.remove(instance);
+            }
+            _ => {}
+        }
+    }
+
+    fn carry_out(&mut self) {
+        let effects = std::mem::take(&mut self.effects);
+        for effect in &effects {
+            match *effect {
+                Effect::Grant(grant) => self.grant(&grant, effects.steps(grant.steps)),
+                Effect::Load { attempt, instance, model, device, reservation } => {
+                    self.runtimes.load(LoadOrder { attempt, instance, model, device, reservation });
+                }
+                Effect::Stop { attempt, instance, .. } => self.runtimes.stop(attempt, instance),
+                Effect::Abort { attempt, instance, .. } => match self.grants.get(&attempt) {
+                    Some(grant) => grant.cancel(),
+                    None => self.runtimes.abort_load(attempt, instance),
+                },
+                Effect::Snapshot { device } => self.runtimes.read(device),
+                Effect::Learned(profile) => (self.setting.learned)(profile),
+                Effect::Finish(finish) => {
+                    if let Some(ticket) = self.tickets.remove(&finish.job) {
+                        tell(&ticket, Told::Finished(finish));
+                    }
+                }
+                Effect::Note(Note::Waits { job, reason }) => {
+                    if let Some(ticket) = self.tickets.get(&job) {
+                        tell(ticket, Told::Waits(reason));
+                    }
+                }
+                Effect::Note(_) => {}
+            }
+        }
+        self.effects = effects;
+    }
+
+    fn grant<S>(&mut self, grant: &Grant<S>, steps: &[GrantedStep]) {
+        let Some(endpoint) = self.endpoints.get(&grant.instance) else { return };
+        let running = Running::of(grant, Arc::clone(endpoint));
+        self.grants.insert(grant.attempt, running.abort.clone());
+        let class = grant.class;
+        let tickets = steps.iter().filter_map(|step| Some((*step, self.tickets.get(&step.job)?)));
+        let tickets: Vec<(GrantedStep, &Ticket<W>)> = tickets.collect();
+        match tickets[..] {
+            [(step, ticket)] if ticket.work.is_none() => tell(ticket, Told::Granted(Order { running, class, step })),
+            _ => {
+                let steps = tickets.into_iter().map(|(step, ticket)| (step, ticket.clone())).collect();
+                drop(self.setting.batches.send(BatchOrder { running, class, steps }));
+            }
+        }
+    }
+
+    fn watch(&mut self) {
+        self.steps += 1;
+        if cfg!(debug_assertions) || self.steps.is_multiple_of(CHECKED_EVERY) {
+            self.checked += 1;
+            if let Err(broken) = self.scheduler.check() {
+                self.violations.push(format!("at {}: {broken}", self.last));
+            }
+        }
+    }
+
+    fn end(mut self) {
+        let end = End {
+            t: self.clock.now().max(self.last),
+            cause: EndCause::Interrupted,
+            invariants_checked: self.checked,
+            violations: self.violations,
+        };
+        drop(self.setting.recorder.end(&end));
+    }
+}
+
+/// One who no longer listens has gone, and that is said elsewhere.
+fn tell<W>(ticket: &Ticket<W>, told: Told) {
+    drop(ticket.tell.send(told));
+}
