@@ -1,8 +1,8 @@
 //! The search for broken rules: random worlds, an auditor, and what is made of a world that fails.
 //!
-//! A world is drawn from a seed ([`world`]) and run with the scheduler's own invariants checked after every step and an
-//! [`auditor`] beside it ([`trial`]). One that breaks a rule is written down so that nothing is drawn any more
-//! ([`freeze`]) and made as small as it can be ([`shrink`]). A [`Search`] does that for world after world.
+//! A world is drawn from a seed (`world`) and run with the scheduler's own invariants checked after every step and an
+//! `auditor` beside it (`trial`). One that breaks a rule is written down so that nothing is drawn any more
+//! (`freeze`) and made as small as it can be (`shrink`). A [`Search`] does that for world after world.
 
 mod auditor;
 mod dice;
