@@ -10,13 +10,17 @@ const SMALLEST: usize = 32;
 /// A map from ids that are handed out in order, and mostly end in order, to values. Each id has its place in a ring of a
 /// power of two of places, so insertion, look-up and removal take constant time. Where an earlier id still stands in the
 /// place of a new one, the ring is doubled if half of it is in use; otherwise the earlier one is a straggler and goes into a
-/// map.
+/// map. The values lie apart, and the room of the last that left is taken first: it is still in the processor's cache, however
+/// many others wait.
 #[derive(Clone, Debug)]
 pub struct IdTable<T> {
-    ring: Vec<Option<Entry<T>>>,
+    /// One more than the room of a value; 0: nobody is here.
+    ring: Vec<u32>,
     /// How many stand in the ring.
     near: usize,
-    stragglers: BTreeMap<u64, T>,
+    stragglers: BTreeMap<u64, u32>,
+    rooms: Vec<Option<Entry<T>>>,
+    free: Vec<u32>,
 }
 
 #[derive(Clone, Debug)]
@@ -36,7 +40,7 @@ pub enum Fate {
 
 impl<T> Default for IdTable<T> {
     fn default() -> Self {
-        IdTable { ring: Vec::new(), near: 0, stragglers: BTreeMap::new() }
+        IdTable { ring: Vec::new(), near: 0, stragglers: BTreeMap::new(), rooms: Vec::new(), free: Vec::new() }
     }
 }
 
@@ -67,76 +71,59 @@ impl<T> IdTable<T> {
     #[inline(always)]
     pub fn insert_with(&mut self, id: u64, make: impl FnOnce() -> T) {
         let mut place = self.place(id);
-        if !matches!(self.ring.get(place), Some(None)) || !self.stragglers.is_empty() {
+        if self.ring.get(place) != Some(&0) || !self.stragglers.is_empty() {
             place = self.make_room(id);
         }
-        if let Some(slot @ None) = self.ring.get_mut(place) {
-            self.near += 1;
+        let room = match self.free.pop() {
+            Some(room) => room,
+            None => self.add_room(),
+        };
+        if let (Some(slot), Some(here)) = (self.rooms.get_mut(room as usize), self.ring.get_mut(place)) {
             *slot = Some(Entry { id, value: make() });
+            *here = room + 1;
+            self.near += 1;
         }
     }
 
     /// The value at `id`.
     #[inline]
     pub fn get(&self, id: u64) -> Option<&T> {
-        match self.ring.get(self.place(id)) {
+        match self.rooms.get(self.near_room(id)) {
             Some(Some(entry)) if entry.id == id => Some(&entry.value),
-            _ => self.stragglers.get(&id),
+            _ => self.far(id),
         }
     }
 
     /// The value at `id`, to be changed.
     #[inline]
     pub fn get_mut(&mut self, id: u64) -> Option<&mut T> {
-        let place = self.place(id);
-        match self.ring.get_mut(place) {
-            Some(Some(entry)) if entry.id == id => Some(&mut entry.value),
-            _ => self.stragglers.get_mut(&id),
+        let mut room = self.near_room(id);
+        if !matches!(self.rooms.get(room), Some(Some(entry)) if entry.id == id) {
+            room = *self.stragglers.get(&id)? as usize;
         }
+        self.rooms.get_mut(room)?.as_mut().map(|entry| &mut entry.value)
     }
 
     /// Takes the value at `id` out.
     #[inline]
     pub fn remove(&mut self, id: u64) -> Option<T> {
-        let place = self.place(id);
-        match self.ring.get_mut(place) {
-            Some(slot) if slot.as_ref().is_some_and(|entry| entry.id == id) => {
-                self.near -= 1;
-                slot.take().map(|entry| entry.value)
-            }
-            _ => self.stragglers.remove(&id),
-        }
+        let room = self.leave(id)?;
+        self.rooms.get_mut(room as usize)?.take().map(|entry| entry.value)
     }
 
     /// Drops the value at `id` where it lies.
     #[inline]
     pub fn discard(&mut self, id: u64) {
-        let place = self.place(id);
-        match self.ring.get_mut(place) {
-            Some(slot) if slot.as_ref().is_some_and(|entry| entry.id == id) => {
-                self.near -= 1;
-                *slot = None;
-            }
-            _ => drop(self.stragglers.remove(&id)),
+        if let Some(slot) = self.leave(id).and_then(|room| self.rooms.get_mut(room as usize)) {
+            *slot = None;
         }
     }
 
     /// Changes the value at `id` where it lies, and drops it if `change` says so; `None`: there is none.
     #[inline(always)]
     pub fn change(&mut self, id: u64, change: impl FnOnce(&mut T) -> Fate) -> Option<()> {
-        let place = self.place(id);
-        let is_near = matches!(self.ring.get(place), Some(Some(entry)) if entry.id == id);
-        let value = match self.ring.get_mut(place) {
-            Some(Some(entry)) if is_near => &mut entry.value,
-            Some(_) | None => self.stragglers.get_mut(&id)?,
-        };
-        match (change(value), self.ring.get_mut(place)) {
-            (Fate::Kept, _) => {}
-            (Fate::Dropped, Some(slot)) if is_near => {
-                self.near -= 1;
-                *slot = None;
-            }
-            (Fate::Dropped, _) => drop(self.stragglers.remove(&id)),
+        if change(self.get_mut(id)?) == Fate::Dropped {
+            self.discard(id);
         }
         Some(())
     }
@@ -146,16 +133,51 @@ impl<T> IdTable<T> {
         id as usize & self.ring.len().wrapping_sub(1)
     }
 
+    /// The room that the place of an id names; one that does not exist where it names none.
+    #[inline]
+    fn near_room(&self, id: u64) -> usize {
+        self.ring.get(self.place(id)).map_or(usize::MAX, |&room| (room as usize).wrapping_sub(1))
+    }
+
+    #[cold]
+    fn far(&self, id: u64) -> Option<&T> {
+        let room = *self.stragglers.get(&id)?;
+        self.rooms.get(room as usize)?.as_ref().map(|entry| &entry.value)
+    }
+
+    /// Takes an id out of the ring or the stragglers, and gives its room, which is free from now on.
+    #[inline]
+    fn leave(&mut self, id: u64) -> Option<u32> {
+        let (place, near) = (self.place(id), self.near_room(id));
+        let room = if matches!(self.rooms.get(near), Some(Some(entry)) if entry.id == id) {
+            self.near -= 1;
+            self.ring[place] = 0;
+            near as u32
+        } else {
+            self.stragglers.remove(&id)?
+        };
+        self.free.push(room);
+        Some(room)
+    }
+
+    #[cold]
+    fn add_room(&mut self) -> u32 {
+        self.rooms.push(None);
+        self.rooms.len() as u32 - 1
+    }
+
     /// Makes the place of `id` free, forgets what was at `id`, and says where that is.
     #[cold]
     fn make_room(&mut self, id: u64) -> usize {
         self.discard(id);
         let (place, size) = (self.place(id), self.ring.len());
         match self.ring.get_mut(place) {
-            Some(None) => place,
-            Some(slot) if 2 * self.near < size => {
+            Some(0) => place,
+            Some(room) if 2 * self.near < size => {
+                let room = core::mem::take(room) - 1;
                 self.near -= 1;
-                self.stragglers.extend(slot.take().map(|straggler| (straggler.id, straggler.value)));
+                let straggler = self.rooms.get(room as usize).and_then(|slot| slot.as_ref());
+                self.stragglers.extend(straggler.map(|entry| (entry.id, room)));
                 place
             }
             _ => {
@@ -167,19 +189,17 @@ impl<T> IdTable<T> {
 
     fn double(&mut self) {
         let size = (2 * self.ring.len()).max(SMALLEST);
-        let mut ring: Vec<Option<Entry<T>>> = Vec::new();
-        ring.resize_with(size, || None);
-        for entry in self.ring.drain(..).flatten() {
-            let place = entry.id as usize & (size - 1);
-            ring[place] = Some(entry);
+        let old = core::mem::replace(&mut self.ring, alloc::vec![0; size]);
+        for room in old.into_iter().filter(|&room| room > 0) {
+            if let Some(Some(entry)) = self.rooms.get(room as usize - 1) {
+                self.ring[entry.id as usize & (size - 1)] = room;
+            }
         }
-        self.ring = ring;
     }
 
     /// Ids and values in the order of ids.
     pub fn iter(&self) -> impl Iterator<Item = (u64, &T)> {
-        let near = self.ring.iter().flatten().map(|entry| (entry.id, &entry.value));
-        let mut all: Vec<(u64, &T)> = near.chain(self.stragglers.iter().map(|(&id, value)| (id, value))).collect();
+        let mut all: Vec<(u64, &T)> = self.rooms.iter().flatten().map(|entry| (entry.id, &entry.value)).collect();
         all.sort_unstable_by_key(|entry| entry.0);
         all.into_iter()
     }
