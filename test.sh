@@ -18,4 +18,4 @@ step cargo build --release --locked
 step ./target/release/windtunnel selftest
 step ./target/release/windtunnel test scenarios
 step ./target/release/windtunnel fuzz --seed 1 --steps 3000000
-step ./target/release/windtunnel fuzz --for 20s
+step ./target/release/windtunnel fuzz --for 10s

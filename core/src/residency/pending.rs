@@ -72,15 +72,18 @@ impl Scheduler {
         }
     }
 
-    /// Drops the pending loads that no waiting job wants any more. Their victims leave all the same.
-    pub(crate) fn drop_unwanted(&mut self, effects: &mut Effects) {
+    /// Drops the pending loads that no waiting job wants any more; whether there were any. Their victims leave all the same.
+    pub(crate) fn drop_unwanted(&mut self, effects: &mut Effects) -> bool {
+        let mut any = false;
         for (number, device) in self.devices.iter_mut().enumerate() {
             device.pending.retain(|one| {
                 if !one.wanted {
                     effects.note(Note::LoadDropped { model: one.model, device: DeviceId(number as u32) });
+                    any = true;
                 }
                 one.wanted
             });
         }
+        any
     }
 }

@@ -60,8 +60,21 @@ impl Scheduler {
     }
 
     fn plan_all(&mut self, effects: &mut Effects) {
-        self.replan_at = None;
         let loads: Vec<Option<Time>> = self.devices.iter().map(|device| device.interactive_load).collect();
+        let before = self.assignments;
+        if self.look_at_all(effects) {
+            // Who was told that there is no room, for the sake of a load that nobody wants any more, may have it now.
+            self.look_at_all(effects);
+        }
+        let changed = |(device, load): (&DeviceState, &Option<Time>)| device.interactive_load != *load;
+        if self.assignments != before || self.devices.iter().zip(&loads).any(changed) {
+            self.settle_all(effects);
+        }
+    }
+
+    /// One pass over all heads; whether pending loads were dropped after it.
+    fn look_at_all(&mut self, effects: &mut Effects) -> bool {
+        self.replan_at = None;
         for device in &mut self.devices {
             device.interactive_load_waits = false;
             device.interactive_load = None;
@@ -70,7 +83,6 @@ impl Scheduler {
         }
         self.look_who_is_awaited();
         self.forget_assignments();
-        let before = self.assignments;
         self.preload(effects);
         for wanting in self.wanting(Class::Interactive) {
             self.provide(wanting, effects);
@@ -79,11 +91,7 @@ impl Scheduler {
         for wanting in self.lower_wanting() {
             self.provide(wanting, effects);
         }
-        self.drop_unwanted(effects);
-        let changed = |(device, load): (&DeviceState, &Option<Time>)| device.interactive_load != *load;
-        if self.assignments != before || self.devices.iter().zip(&loads).any(changed) {
-            self.settle_all(effects);
-        }
+        self.drop_unwanted(effects)
     }
 
     /// Notes for every model which classes wait for it.
