@@ -54,7 +54,7 @@ fn arrows_point_one_way() {
     assert_eq!(rooms, expected);
     assert_eq!(own(&all["windtunnel-core"]), [""; 0]);
     assert_eq!(own(&all["windtunnel-config"]), ["windtunnel-core"]);
-    assert_eq!(own(&all["windtunnel-live"]), ["windtunnel-core", "windtunnel-reports"]);
+    assert_eq!(own(&all["windtunnel-live"]), ["windtunnel-config", "windtunnel-core", "windtunnel-reports"]);
     assert_eq!(own(&all["windtunnel-reports"]), ["windtunnel-core"]);
     assert_eq!(own(&all["windtunnel-replay"]), ["windtunnel-core", "windtunnel-reports"]);
     assert_eq!(own(&all["windtunnel-sim"]), ["windtunnel-config", "windtunnel-core", "windtunnel-reports"]);

@@ -20,4 +20,4 @@ mod runtimes;
 
 pub use clock::Clock;
 pub use dispatcher::{BatchOrder, Desk, Dispatcher, Order, Running, Ticket, Told};
-pub use runtimes::{Endpoint, LoadOrder, Runtimes};
+pub use runtimes::{Endpoint, LoadOrder, Runtimes, Watcher};

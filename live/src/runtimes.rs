@@ -46,3 +46,18 @@ pub trait Runtimes: Send {
     /// Reads the memory of a device soon; ends in [`Desk::snapshot`](crate::Desk::snapshot).
     fn read(&mut self, device: DeviceId);
 }
+
+/// Who reads the memory of devices, as those who start processes need him. No method but [`Watcher::footprint`] may wait.
+pub trait Watcher: Send + Sync {
+    /// Reads a device soon; ends in [`Desk::snapshot`](crate::Desk::snapshot).
+    fn read(&self, device: DeviceId);
+
+    /// A process serves an instance from now on.
+    fn started(&self, instance: InstanceId, device: DeviceId, pid: u32);
+
+    /// The process of an instance is gone.
+    fn ended(&self, instance: InstanceId);
+
+    /// What an instance takes of its device now; `None`: it cannot be told. May take a second.
+    fn footprint(&self, instance: InstanceId) -> Option<Bytes>;
+}
