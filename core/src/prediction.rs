@@ -189,10 +189,18 @@ impl Scheduler {
     pub(crate) fn reserved(&self, instance: &Instance, class: Class) -> u32 {
         match (class, instance.capacity) {
             (Class::Interactive, _) | (_, Capacity::Batch { .. }) => 0,
-            (Class::Background | Class::Batch, Capacity::Slots { slots }) => {
-                let reserve = self.policy().reserve_interactive_slots;
-                if self.hot(instance.model) { reserve.min(slots.saturating_sub(1)) } else { 0 }
+            (Class::Background | Class::Batch, Capacity::Slots { .. }) => {
+                if self.hot(instance.model) { self.kept_while_hot(instance) } else { 0 }
             }
+        }
+    }
+
+    /// Slots that lower classes leave free while the model is hot.
+    #[inline]
+    pub(crate) fn kept_while_hot(&self, instance: &Instance) -> u32 {
+        match instance.capacity {
+            Capacity::Batch { .. } => 0,
+            Capacity::Slots { slots } => self.policy().reserve_interactive_slots.min(slots.saturating_sub(1)),
         }
     }
 }

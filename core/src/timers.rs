@@ -1,6 +1,6 @@
 //! What is due when. Every due time but the expiries is read off devices and instances, so no stale timer exists.
 
-use crate::{Class, DeviceId, Effects, Scheduler, Time, residency::Residency, scheduler::Holding};
+use crate::{DeviceId, Effects, Scheduler, Time, residency::Residency, scheduler::Holding};
 
 impl Scheduler {
     /// Acts on everything that was due by `until`.
@@ -98,10 +98,11 @@ impl Scheduler {
         due > self.now || (due == self.now && self.lapsed != Some(self.now))
     }
 
-    /// When a model of the device cools down, and its reserved slots are free for lower classes.
+    /// When a model of the device cools down, and its reserved slots are free for lower classes. One that cools down at this
+    /// very moment is hot no more, but until the timer nobody has been offered its slots.
     fn reserve_ends(&self, id: DeviceId) -> Option<Time> {
         let instances = self.devices[id.index()].instances.iter().map(|one| &self.instances[one.index()]);
-        let kept = instances.filter(|one| self.reserved(one, Class::Background) > 0 && one.free() > 0);
+        let kept = instances.filter(|one| self.kept_while_hot(one) > 0 && one.free() > 0);
         let ends = kept.filter_map(|one| self.models[one.model.index()].last_interactive);
         ends.map(|last| last.after(self.policy().hot_ttl)).filter(|&end| self.is_to_come(end)).min()
     }

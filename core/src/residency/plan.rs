@@ -199,9 +199,12 @@ impl Scheduler {
         true
     }
 
-    /// Whether every variant failed too often and none is there.
+    /// Whether every variant that fits anywhere failed too often and none is there.
     pub(crate) fn are_broken(&self, variants: &[ModelId]) -> bool {
-        variants.iter().all(|&model| self.models[model.index()].breaker.is_open() && !self.is_present(model))
+        variants.iter().all(|&model| {
+            let open = self.models[model.index()].breaker.is_open();
+            !self.is_present(model) && (open || self.never_fits(&[model]).is_some())
+        })
     }
 
     /// Has a model loaded for a head, if that is due; says why the head waits, `None` if not for a load.
