@@ -190,7 +190,11 @@ impl Scheduler {
         match (class, instance.capacity) {
             (Class::Interactive, _) | (_, Capacity::Batch { .. }) => 0,
             (Class::Background | Class::Batch, Capacity::Slots { .. }) => {
-                if self.hot(instance.model) { self.kept_while_hot(instance) } else { 0 }
+                if self.hot(instance.model) {
+                    self.kept_while_hot(instance)
+                } else {
+                    0
+                }
             }
         }
     }

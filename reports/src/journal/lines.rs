@@ -87,6 +87,12 @@ impl Lines {
         Lines { only: Some(words), ..Lines::default() }
     }
 
+    /// The same, but only with lines of these words from now on; as [`Lines::only`].
+    #[must_use]
+    pub fn with_only(self, words: Vec<&'static str>) -> Lines {
+        Lines { only: Some(words), ..self }
+    }
+
     /// The same with every line from now on.
     #[must_use]
     pub fn with_all_words(self) -> Lines {
