@@ -5,7 +5,7 @@ use alloc::boxed::Box;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Attempt, Bytes, Configuration, DeviceId, InstanceId, JobId, ModelId, Started, Submission, Time};
+use crate::{Attempt, Bytes, Configuration, DeviceId, Estimate, InstanceId, JobId, ModelId, Started, Submission, Time};
 
 /// One thing that happened. The driver hands them over in this order within one instant: completions and exits, then
 /// arrivals and cancels, then the timer.
@@ -115,6 +115,10 @@ pub struct Reconfiguration {
     pub configuration: Configuration,
     /// Models that take no more work: their jobs fail, their instances drain and stop.
     pub removed: alloc::vec::Vec<ModelId>,
+    /// What new models, and those that are started in another way from now on, are believed to need; what was measured of
+    /// them is forgotten.
+    #[serde(default, skip_serializing_if = "alloc::vec::Vec::is_empty")]
+    pub estimates: alloc::vec::Vec<Estimate>,
 }
 
 /// What a finished grant measured.

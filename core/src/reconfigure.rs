@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use crate::{
-    Configuration, Effects, Failure, InstanceId, JobId, Nonsense, Note, Outcome, Reconfiguration, Scheduler, StopCause,
+    Configuration, Effects, Estimate, Failure, InstanceId, JobId, Nonsense, Note, Outcome, Reconfiguration, Scheduler, StopCause,
 };
 
 impl Scheduler {
@@ -20,6 +20,7 @@ impl Scheduler {
         self.add_devices();
         self.mark_removed(&change.removed);
         self.rebuild_targets();
+        self.renew_estimates(&change.estimates);
         self.refresh_instances();
         self.look_for_holds();
         self.look_for_margins();
@@ -62,6 +63,17 @@ impl Scheduler {
             let known = self.targets.iter().position(|target| target.variants == variants);
             let place = known.unwrap_or_else(|| self.add_target(variants) as usize);
             self.targets[place].outputs = outputs;
+        }
+    }
+
+    /// Models that are new, or started in another way from now on.
+    fn renew_estimates(&mut self, estimates: &[Estimate]) {
+        let known = self.devices.len();
+        for estimate in estimates.iter().filter(|estimate| estimate.device.index() < known) {
+            if let Some(needs) = self.needs_mut(estimate.model, estimate.device) {
+                (needs.measured, needs.raised) = (None, None);
+            }
+            self.learn_estimate(estimate);
         }
     }
 

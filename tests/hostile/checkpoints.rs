@@ -225,6 +225,7 @@ impl Life {
             _ => Input::Reconfigured(Box::new(Reconfiguration {
                 configuration: self.scheduler.configuration().clone(),
                 removed: if self.dice.one_in(4) { vec![ModelId(0)] } else { Vec::new() },
+                estimates: Vec::new(),
             })),
         }
     }

@@ -175,7 +175,7 @@ fn a_configuration_that_contradicts_itself_is_noted_and_ignored() {
             assert!(effects.iter().eq([&ignored]), "{number}");
         }
         let mut world = one_slot(|_| ());
-        let change = Reconfiguration { configuration, removed: Vec::new() };
+        let change = Reconfiguration { configuration, removed: Vec::new(), estimates: Vec::new() };
         world.input(Input::Reconfigured(Box::new(change)));
         assert_eq!(world.notes().last(), Some(Note::Ignored { cause: Nonsense::UnsoundConfiguration }), "{number}");
         let job = world.submit(chat());

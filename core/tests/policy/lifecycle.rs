@@ -75,7 +75,7 @@ fn jobs_of_a_removed_model_fail_and_others_go_on() {
     let other = world.submit(request(1, Class::Interactive));
     let configuration = world.scheduler.configuration().clone();
     let removed = vec![ModelId(0)];
-    world.input(Input::Reconfigured(Box::new(Reconfiguration { configuration, removed })));
+    world.input(Input::Reconfigured(Box::new(Reconfiguration { configuration, removed, estimates: Vec::new() })));
     assert_eq!(world.finished.get(&waiting), Some(&Outcome::Failed(Failure::ModelRemoved)));
     world.finish(running);
     world.finish(fill);
@@ -94,7 +94,7 @@ fn a_new_order_sorts_what_waits_already() {
     let urgent = world.submit(Submission { deadline: Some(Span::from_millis(50)), ..request(0, Class::Interactive) });
     let mut configuration = world.scheduler.configuration().clone();
     configuration.policy.classes[0].order = Order::Edf;
-    world.input(Input::Reconfigured(Box::new(Reconfiguration { configuration, removed: Vec::new() })));
+    world.input(Input::Reconfigured(Box::new(Reconfiguration { configuration, removed: Vec::new(), estimates: Vec::new() })));
     world.finish(first);
     assert!(world.runs(urgent));
 }
@@ -126,7 +126,7 @@ fn a_failed_step_whose_model_was_removed_meanwhile_does_not_wait_for_it() {
     let job = world.submit(request(0, Class::Interactive));
     let configuration = world.scheduler.configuration().clone();
     let removed = vec![ModelId(0)];
-    world.input(Input::Reconfigured(Box::new(Reconfiguration { configuration, removed })));
+    world.input(Input::Reconfigured(Box::new(Reconfiguration { configuration, removed, estimates: Vec::new() })));
     world.fail(job, GrantFailure::Disconnected, Sent::Nothing);
     assert_eq!(world.finished.get(&job), Some(&Outcome::Failed(Failure::ModelRemoved)));
 }
@@ -142,7 +142,7 @@ fn a_job_that_runs_finds_its_family_again_when_models_are_added() {
     let family = Submission { wanted: Wanted::Family(FamilyId(0)), ..request(0, Class::Interactive) };
     let job = world.submit(family);
     set.models.push(model("new", slots(1), (10, 0), &[0]));
-    world.input(Input::Reconfigured(Box::new(Reconfiguration { configuration: set, removed: Vec::new() })));
+    world.input(Input::Reconfigured(Box::new(Reconfiguration { configuration: set, removed: Vec::new(), estimates: Vec::new() })));
     world.fail(job, GrantFailure::Disconnected, Sent::Nothing);
     assert!(world.runs(job), "it goes back to the queue of its family, not to that of the new model");
 }

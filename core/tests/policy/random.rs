@@ -227,7 +227,7 @@ impl Storm {
                 let mut changed = configuration.clone();
                 changed.policy = random_policy(&mut self.dice);
                 let removed = if self.dice.one_in(3) { vec![ModelId(0)] } else { Vec::new() };
-                self.input(Input::Reconfigured(Box::new(Reconfiguration { configuration: changed, removed })));
+                self.input(Input::Reconfigured(Box::new(Reconfiguration { configuration: changed, removed, estimates: Vec::new() })));
             }
             5 => {
                 let (attempt, instance) = (Attempt(self.dice.roll(1_000_000)), InstanceId(99));
@@ -288,7 +288,7 @@ impl Storm {
 
     /// Arrivals and faults have ended: everything that is left must come to its end.
     fn calm(&mut self, configuration: &Configuration) {
-        let calm = Reconfiguration { configuration: configuration.clone(), removed: Vec::new() };
+        let calm = Reconfiguration { configuration: configuration.clone(), removed: Vec::new(), estimates: Vec::new() };
         self.input(Input::Reconfigured(Box::new(calm)));
         for _ in 0..200_000 {
             if self.world.scheduler.jobs_in_flight() == 0 {

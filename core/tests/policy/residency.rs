@@ -400,3 +400,21 @@ fn interactive_work_of_a_family_does_not_wait_for_a_variant_that_can_never_fit()
     let answers: Vec<u64> = machine.clients.iter().map(|client| client.answers).collect();
     assert_eq!(answers, [1, 1]);
 }
+
+#[test]
+fn a_model_that_is_started_in_another_way_is_estimated_anew() {
+    let mut machine = machine(&[truth(4000, 100, 50)]);
+    let configuration = machine.world.scheduler.configuration().clone();
+    let (model, device) = (ModelId(0), DeviceId(0));
+    let estimates =
+        vec![Estimate { model, device, footprint: Bytes::from_mib(6000), load_time: Span::from_millis(100) }];
+    let change = Reconfiguration { configuration, removed: Vec::new(), estimates };
+    machine.input(Input::Reconfigured(Box::new(change)));
+    machine.submit_at(1000, chat(0));
+    machine.run_until(1050);
+    let reserved = machine.world.log.iter().find_map(|effect| match effect {
+        Effect::Load { reservation, .. } => Some(*reservation),
+        _ => None,
+    });
+    assert_eq!(reserved, Some(Bytes::from_mib(6000)), "4000 MiB were measured before");
+}
