@@ -16,7 +16,13 @@ fn a_file_with_every_key_fits_the_schema() {
         .collect();
     let schema = schema_config();
     assert_eq!(check(&schema, &schema, &Value::Object(config)), Ok(()));
-    assert_eq!(schema["properties"].as_object().map(Map::len), Some(4));
+    assert_eq!(schema["properties"].as_object().map(Map::len), Some(6));
+    let server = json(include_str!("files/daemon.toml"));
+    assert_eq!(check(&schema, &schema, &Value::Object(server)), Ok(()));
+    for (from, to) in [("body_limit", "body_limits"), ("\"30s\"", "30"), ("[\"batch\"]", "[]"), ("\"1\"", "1")] {
+        let text = include_str!("files/daemon.toml").replacen(from, to, 1);
+        assert!(check(&schema, &schema, &Value::Object(json(&text))).is_err(), "{from} -> {to}");
+    }
 }
 
 #[test]

@@ -43,6 +43,12 @@ impl<'a> Context<'a> {
         text.bytes().take(place.start).filter(|&one| one == b'\n').count() + 1
     }
 
+    /// A path as it stands at `place`: relative ones start from the folder of their file, those of an override from the
+    /// folder of the document.
+    pub fn path(&self, place: Place, text: &str) -> PathBuf {
+        self.sources.files.get(place.source).map_or(self.folder, |file| &file.folder).join(text)
+    }
+
     /// All complaints so far.
     pub fn complaints(self) -> Vec<Complaint> {
         self.complaints.into_inner()

@@ -3,6 +3,7 @@
 //! Sections are read after the whole document was checked against its forms, so a reading that fails has been reported
 //! already and gives `None`, as does a key left out.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use windtunnel_core::{Bytes, Ppm, Span};
@@ -139,6 +140,29 @@ impl<'a> Section<'a> {
     /// A file, relative to the folder of the scenario.
     pub fn path(&self, key: &str) -> Option<PathBuf> {
         self.text(key).map(|text| self.context.folder.join(text))
+    }
+
+    /// A file, relative to the folder of the file in which the key stands.
+    pub fn path_beside(&self, key: &str) -> Option<PathBuf> {
+        let node = self.node(key)?;
+        Some(self.context.path(node.place, node.as_text()?))
+    }
+
+    /// A program: a bare name is looked for where programs are, anything else is a path as in [`Section::path_beside`].
+    pub fn program(&self, key: &str) -> Option<PathBuf> {
+        let text = self.text(key)?;
+        if text.contains(['/', '\\']) { self.path_beside(key) } else { Some(PathBuf::from(text)) }
+    }
+
+    /// An address with a port.
+    pub fn address(&self, key: &str) -> Option<SocketAddr> {
+        scalar::address(self.node(key)?).ok()
+    }
+
+    /// A table of texts, in the order of the file.
+    pub fn named_texts(&self, key: &str) -> Vec<(String, String)> {
+        let entries = self.node(key).and_then(Node::as_table).map(|table| table.entries.as_slice()).unwrap_or_default();
+        entries.iter().filter_map(|entry| Some((entry.key.clone(), entry.node.as_text()?.to_owned()))).collect()
     }
 
     /// The value that stands in `values` where the word stands in the form.

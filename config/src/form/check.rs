@@ -53,7 +53,7 @@ impl Findings {
 
     fn table(&mut self, table: &Table, place: Place, form: &'static Form, trail: &Trail<'_>) {
         for entry in table.entries.iter().filter(|entry| form.key(&entry.key).is_none()) {
-            let keys: Vec<&str> = form.open_keys().map(|key| key.name).collect();
+            let keys: Vec<&str> = form.keys.iter().map(|key| key.name).collect();
             self.unknown_key(entry, trail, &keys, None);
         }
         self.number_of_keys(table, place, form, trail);
@@ -77,12 +77,7 @@ impl Findings {
     }
 
     fn entry(&mut self, entry: &Entry, key: &'static Key, trail: &Trail<'_>) {
-        match key.shape {
-            Shape::Later(what) => {
-                self.say(entry.place, format!("`{trail}`: this version does not have {what} yet"), Vec::new());
-            }
-            ref shape => self.node(&entry.node, shape, trail),
-        }
+        self.node(&entry.node, &key.shape, trail);
     }
 
     fn node(&mut self, node: &Node, shape: &'static Shape, trail: &Trail<'_>) {
@@ -111,6 +106,9 @@ impl Findings {
             (Shape::Table(form), Value::Table(table)) => self.table(table, node.place, form, trail),
             (Shape::Tables(form), Value::List(list)) => self.tables(list, form, trail),
             (Shape::Named(form), Value::Table(table)) => self.named(table, form, trail),
+            (Shape::Texts, Value::Table(table)) => {
+                table.entries.iter().for_each(|entry| self.scalar(&entry.node, Scalar::Text, &trail.to(&entry.key)))
+            }
             (Shape::Tagged(tagged), Value::Table(table)) => self.tagged(table, node.place, tagged, trail),
             (
                 Shape::List(_)
@@ -120,8 +118,8 @@ impl Findings {
                 | Shape::Table(_)
                 | Shape::Tables(_)
                 | Shape::Named(_)
-                | Shape::Tagged(_)
-                | Shape::Later(_),
+                | Shape::Texts
+                | Shape::Tagged(_),
                 _,
             ) => self.wrong_type(node, shape, trail),
         }
@@ -175,7 +173,7 @@ impl Findings {
             return self.say(tag.place, message, hint.into_iter().collect());
         };
         for entry in table.entries.iter().filter(|one| one.key != tagged.tag && form.key(&one.key).is_none()) {
-            let keys: Vec<&str> = std::iter::once(tagged.tag).chain(form.open_keys().map(|key| key.name)).collect();
+            let keys: Vec<&str> = std::iter::once(tagged.tag).chain(form.keys.iter().map(|key| key.name)).collect();
             self.unknown_key(entry, trail, &keys, tagged.takers(&entry.key));
         }
         self.keys(table, place, form, trail);
@@ -193,7 +191,7 @@ impl Findings {
 
     fn number_of_keys(&mut self, table: &Table, place: Place, form: &Form, trail: &Trail<'_>) {
         if form.rule == Rule::ExactlyOne && table.entries.len() != 1 {
-            let keys = listed(form.open_keys().map(|key| key.name));
+            let keys = listed(form.keys.iter().map(|key| key.name));
             let found = listed(table.entries.iter().map(|entry| entry.key.as_str()));
             self.say(place, format!("`{trail}` must be exactly one of {keys}; found {found}"), Vec::new());
         }
@@ -208,8 +206,9 @@ impl Shape {
             (Shape::List(_) | Shape::Any(_) | Shape::Pair(_) | Shape::Couple(..) | Shape::Tables(_), value) => {
                 matches!(value, Value::List(_))
             }
-            (Shape::Table(_) | Shape::Named(_) | Shape::Tagged(_), value) => matches!(value, Value::Table(_)),
-            (Shape::Later(_), _) => false,
+            (Shape::Table(_) | Shape::Named(_) | Shape::Texts | Shape::Tagged(_), value) => {
+                matches!(value, Value::Table(_))
+            }
         }
     }
 
@@ -221,14 +220,14 @@ impl Shape {
             Shape::Pair(inner) => format!("a list of two, each {}", inner.words()),
             Shape::Couple(first, second) => format!("a list of two, {} and {}", first.words(), second.words()),
             Shape::Table(form) => {
-                let keys = listed(form.open_keys().map(|key| key.name));
+                let keys = listed(form.keys.iter().map(|key| key.name));
                 format!("a table with {}{keys}", if form.rule == Rule::ExactlyOne { "one of " } else { "" })
             }
             Shape::Tables(_) => "an array of tables".to_owned(),
             Shape::Named(_) => "a table of tables".to_owned(),
+            Shape::Texts => "a table of texts".to_owned(),
             Shape::Tagged(tagged) => format!("a table with `{}`", tagged.tag),
             Shape::Either(shapes) => shapes.iter().map(Shape::words).collect::<Vec<_>>().join(", or "),
-            Shape::Later(what) => format!("left out: this version does not have {what} yet"),
         }
     }
 }

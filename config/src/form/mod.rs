@@ -79,12 +79,12 @@ pub(crate) enum Shape {
     Tables(&'static Form),
     /// A table of tables, each under a name of the user's choice.
     Named(&'static Form),
+    /// A table of texts, each under a name of the user's choice.
+    Texts,
     /// A table whose other keys depend on the value of one of them.
     Tagged(&'static Tagged),
     /// The first of these that takes this type of value.
     Either(&'static [Shape]),
-    /// A key that a later version will take.
-    Later(&'static str),
 }
 
 /// A table in several variants.
@@ -107,11 +107,6 @@ impl Form {
 
     pub fn key(&self, name: &str) -> Option<&'static Key> {
         self.keys.iter().find(|key| key.name == name)
-    }
-
-    /// The keys this version takes.
-    pub fn open_keys(&self) -> impl Iterator<Item = &'static Key> {
-        self.keys.iter().filter(|key| !matches!(key.shape, Shape::Later(_)))
     }
 }
 
@@ -170,8 +165,8 @@ impl Shape {
             | Shape::Couple(..)
             | Shape::Tables(_)
             | Shape::Named(_)
-            | Shape::Tagged(_)
-            | Shape::Later(_) => None,
+            | Shape::Texts
+            | Shape::Tagged(_) => None,
         }
     }
 }

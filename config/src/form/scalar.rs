@@ -1,5 +1,7 @@
 //! Single values: what each kind takes, and what it gives.
 
+use std::net::{Ipv4Addr, SocketAddr};
+
 use windtunnel_core::{Bytes, Ppm, Span};
 
 use super::nearest::did_you_mean;
@@ -42,6 +44,8 @@ pub(crate) enum Scalar {
     CountOr(u64, u64, &'static str),
     /// A number.
     Number(Interval),
+    /// An address of this machine, with a port.
+    Address,
     /// One of these words.
     Word(&'static [&'static str]),
     /// Anything.
@@ -109,6 +113,7 @@ impl Scalar {
             Scalar::Count(low, high) => count(node, low, high).map(drop),
             Scalar::CountOr(low, high, word) => count_or(node, low, high, word).map(drop),
             Scalar::Number(interval) => number(node, interval).map(drop),
+            Scalar::Address => address(node).map(drop),
             Scalar::Word(words) => word(node, words).map(drop),
             Scalar::Anything => Ok(()),
         }
@@ -234,6 +239,16 @@ pub(crate) fn number(node: &Node, interval: Interval) -> Result<f64, Wrong> {
     if inside { Ok(value) } else { Err(format!("must be {}, found {}", interval.words(), node.found())) }
 }
 
+const ADDRESS: &str = "an address with a port such as \"127.0.0.1:8080\" or \"[::1]:8080\"";
+
+pub(crate) fn address(node: &Node) -> Result<SocketAddr, Wrong> {
+    let text = text(node)?;
+    // A name would have to be looked up; this one is the same everywhere.
+    let port = text.strip_prefix("localhost:").and_then(|port| port.parse().ok());
+    let named = port.map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+    named.or_else(|| text.parse().ok()).ok_or_else(|| format!("must be {ADDRESS}, found {text:?}"))
+}
+
 /// The place of the word in `words`.
 pub(crate) fn word(node: &Node, words: &'static [&'static str]) -> Result<usize, Wrong> {
     let quoted = || words.iter().map(|word| format!("{word:?}")).collect::<Vec<_>>().join(", ");
@@ -264,6 +279,7 @@ impl Scalar {
             Scalar::Count(low, high) => format!("a whole number {}", range(low, high)),
             Scalar::CountOr(low, high, word) => format!("a whole number {} or {word:?}", range(low, high)),
             Scalar::Number(interval) => interval.words(),
+            Scalar::Address => ADDRESS.to_owned(),
             Scalar::Word(words) => words.iter().map(|word| format!("{word:?}")).collect::<Vec<_>>().join(" or "),
             Scalar::Anything => "any value".to_owned(),
         }

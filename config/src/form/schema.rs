@@ -10,6 +10,7 @@ use crate::sections::{CONFIGURATION, SCENARIO};
 const TIME: &str = r"^[0-9][0-9_]*(\.[0-9_]+)?(ns|us|µs|ms|s|m|h)$";
 const SIZE: &str = r"^[0-9][0-9_]*(\.[0-9_]+)?(B|KiB|MiB|GiB|TiB|kB|MB|GB|TB)$";
 const BANDWIDTH: &str = r"^[0-9][0-9_]*(\.[0-9_]+)?(B|KiB|MiB|GiB|TiB|kB|MB|GB|TB)/s$";
+const ADDRESS: &str = r"^(\[[0-9a-fA-F:.]+\]|[0-9.]+|localhost):[0-9]+$";
 const PERCENT: &str = r"^[0-9][0-9_]*(\.[0-9_]+)?%$";
 const FIGURE: &str = r"^[0-9][0-9_]*(\.[0-9_]+)?(%|ns|us|µs|ms|s|m|h|B|KiB|MiB|GiB|TiB|kB|MB|GB|TB)$";
 
@@ -61,8 +62,8 @@ impl Definitions {
 
     fn object(&mut self, form: &'static Form) -> Map<String, Value> {
         let required: Vec<&str> =
-            form.open_keys().filter(|key| key.need == Need::Required).map(|key| key.name).collect();
-        let properties: Map<String, Value> = form.open_keys().map(|key| (key.name.to_owned(), self.key(key))).collect();
+            form.keys.iter().filter(|key| key.need == Need::Required).map(|key| key.name).collect();
+        let properties: Map<String, Value> = form.keys.iter().map(|key| (key.name.to_owned(), self.key(key))).collect();
         let mut object = Map::new();
         object.insert("description".to_owned(), json!(form.doc));
         object.insert("type".to_owned(), json!("object"));
@@ -98,12 +99,12 @@ impl Definitions {
             Shape::Table(form) => self.reference(form),
             Shape::Tables(form) => json!({ "type": "array", "items": self.reference(form) }),
             Shape::Named(form) => json!({ "type": "object", "additionalProperties": self.reference(form) }),
+            Shape::Texts => json!({ "type": "object", "additionalProperties": { "type": "string" } }),
             Shape::Tagged(tagged) => self.tagged(tagged),
             Shape::Either(shapes) => {
                 let shapes: Vec<Value> = shapes.iter().map(|shape| self.shape(shape)).collect();
                 json!({ "anyOf": shapes })
             }
-            Shape::Later(_) => json!(false),
         }
     }
 
@@ -159,6 +160,7 @@ impl Scalar {
                 json!({ "type": "number", "exclusiveMinimum": low, "maximum": high })
             }
             Scalar::Number(Interval::Finite) => json!({ "type": "number" }),
+            Scalar::Address => json!({ "type": "string", "pattern": ADDRESS }),
             Scalar::Word(words) => json!({ "enum": words }),
             Scalar::Anything => json!({}),
         }

@@ -2,7 +2,10 @@
 
 use windtunnel_core::{Bytes, Device, DeviceId, DeviceKind, Ppm};
 
+use super::sources::Machine;
+use crate::daemon::{Backend, DeviceSource, FoundDevice};
 use crate::decode::Section;
+use crate::estimate::Site;
 use crate::form::{Form, Interval, Key, Scalar, Shape, did_you_mean, listed};
 use crate::scenario::{Card, Upkeep};
 
@@ -12,13 +15,14 @@ pub(crate) static DEVICE: Form = Form::new(
     &[
         Key::scalar("name", Scalar::Name, "the group's name; its cards are called NAME0, NAME1, ...").required(),
         Key::scalar("count", Scalar::Count(1, 4096), "how many cards").or("1"),
-        Key::scalar("memory", Scalar::Size, "all memory of a card"),
+        Key::scalar("memory", Scalar::Size, "all memory of a card; a daemon's default: what the real device has"),
         Key::scalar(
             "kind",
             Scalar::Word(&["discrete", "unified"]),
-            "whether the memory is the card's own or the host's",
-        )
-        .or("\"discrete\""),
+            "whether the memory is the card's own or the host's; default: as its backend has it, else discrete",
+        ),
+        Key::new("id", ID, "which real device it is: its UUID, or its number among those of its backend"),
+        Key::scalar("backend", Scalar::Word(Backend::NAMES), "what computes; a daemon's default: found out"),
         Key::scalar(
             "sharing",
             Scalar::Number(Interval::Closed(0.0, 1000.0)),
@@ -36,6 +40,8 @@ pub(crate) static DEVICE: Form = Form::new(
             .policy(),
     ],
 );
+
+const ID: Shape = Shape::Either(&[Shape::Scalar(Scalar::Count(0, 4096)), Shape::Scalar(Scalar::Name)]);
 
 static LOAD: Form = Form::new(
     "load",
@@ -55,6 +61,8 @@ pub(crate) struct Devices {
     pub cards: Vec<Card>,
     /// By [`DeviceId`].
     pub speeds: Vec<Ppm>,
+    /// By [`DeviceId`].
+    pub sources: Vec<DeviceSource>,
     groups: Vec<(String, Vec<DeviceId>)>,
     rules: Rules,
 }
@@ -69,18 +77,28 @@ struct Rules {
 
 /// Reads all groups.
 pub(crate) fn read(root: &Section<'_>) -> Devices {
-    let mut devices = Devices::default();
-    if let Some(policy) = root.section("policy") {
-        let (limit, headroom) = (policy.size("limit"), policy.size("headroom"));
-        devices.rules = Rules { limit, headroom, parallel_loads: policy.count32("parallel_loads") };
-    }
-    for section in root.sections("devices") {
-        devices.group(&section);
-    }
+    let devices = Devices::configured(root, &mut Machine::new(&[]));
     if devices.told.is_empty() {
         root.wrong(
             "devices",
             "is missing or empty; a scenario needs at least one card, such as [[devices]] name = \"gpu\"",
+        );
+    }
+    devices
+}
+
+/// Reads all groups as devices of a machine; where there are none, all that the machine was found to have are meant.
+pub(crate) fn read_real(root: &Section<'_>, found: &[FoundDevice]) -> Devices {
+    let mut machine = Machine::new(found);
+    let mut devices = Devices::configured(root, &mut machine);
+    if devices.told.is_empty() {
+        machine.all().iter().for_each(|found| devices.add_found(found));
+    }
+    if devices.told.is_empty() {
+        let example = "[[devices]] name = \"cpu\", backend = \"cpu\"";
+        root.wrong(
+            "devices",
+            &format!("is missing, and no device was found to serve from; name one, such as {example}"),
         );
     }
     devices
@@ -103,17 +121,47 @@ fn upkeep(section: &Section<'_>) -> Upkeep {
 }
 
 impl Devices {
-    fn group(&mut self, section: &Section<'_>) {
+    fn configured(root: &Section<'_>, machine: &mut Machine<'_>) -> Devices {
+        let mut devices = Devices::default();
+        if let Some(policy) = root.section("policy") {
+            let (limit, headroom) = (policy.size("limit"), policy.size("headroom"));
+            devices.rules = Rules { limit, headroom, parallel_loads: policy.count32("parallel_loads") };
+        }
+        for section in root.sections("devices") {
+            devices.group(&section, machine);
+        }
+        devices
+    }
+
+    fn add_found(&mut self, found: &FoundDevice) {
+        let mut device = Device::new(found.name.clone(), found.kind, found.memory);
+        device.limit = self.rules.limit;
+        device.headroom = self.rules.headroom.unwrap_or(device.headroom);
+        device.parallel_loads = self.rules.parallel_loads.unwrap_or(device.parallel_loads);
+        let source = DeviceSource { backend: Some(found.backend), id: found.id.clone(), found: true };
+        let id = self.add(device, Card::default(), Ppm::ONE, source);
+        self.groups.push((found.name.clone(), vec![id]));
+    }
+
+    fn add(&mut self, device: Device, card: Card, speed: Ppm, source: DeviceSource) -> DeviceId {
+        let id = DeviceId(u32::try_from(self.told.len()).unwrap_or(u32::MAX));
+        self.told.push(device);
+        self.cards.push(card);
+        self.speeds.push(speed);
+        self.sources.push(source);
+        id
+    }
+
+    fn group(&mut self, section: &Section<'_>, machine: &mut Machine<'_>) {
         let Some(name) = section.text("name") else { return };
         if self.groups.iter().any(|(other, _)| other == name) {
             return section.wrong("name", "is the name of another group already");
         }
-        let kind = section.choice("kind", [DeviceKind::Discrete, DeviceKind::Unified]).unwrap_or(DeviceKind::Discrete);
-        let mut standard = Device::new(String::new(), kind, section.size("memory"));
-        standard.limit = section.size("limit").or(self.rules.limit);
-        standard.headroom = section.size("headroom").or(self.rules.headroom).unwrap_or(standard.headroom);
-        let loads = section.count32("parallel_loads").or(self.rules.parallel_loads);
-        standard.parallel_loads = loads.unwrap_or(standard.parallel_loads);
+        let count = section.count32("count").unwrap_or(1);
+        if count > 1 && section.has("id") {
+            section
+                .wrong("id", &format!("is that of one device, and `count` is {count}; give each its own [[devices]]"));
+        }
         let speed = section.ratio("speed").unwrap_or(Ppm::ONE);
         let card = Card {
             sharing: section.number("sharing").unwrap_or(1.0),
@@ -121,17 +169,41 @@ impl Devices {
             upkeep: upkeep(section),
         };
         let mut members = Vec::new();
-        for at in 0..section.count32("count").unwrap_or(1) {
+        for at in 0..count {
             let device = format!("{name}{at}");
             if self.told.iter().any(|other| other.name == device) {
                 return section.wrong("name", &format!("makes a card {device}, which another group has already"));
             }
-            members.push(DeviceId(u32::try_from(self.told.len()).unwrap_or(u32::MAX)));
-            self.told.push(Device { name: device, ..standard.clone() });
-            self.cards.push(card.clone());
-            self.speeds.push(speed);
+            let (source, found) = machine.take(section);
+            let device = self.device(section, device, source.backend, found);
+            members.push(self.add(device, card.clone(), speed, source));
         }
         self.groups.push((name.to_owned(), members));
+    }
+
+    /// A card of a group: what the file leaves out is as the real device has it.
+    fn device(
+        &self,
+        section: &Section<'_>,
+        name: String,
+        backend: Option<Backend>,
+        found: Option<&FoundDevice>,
+    ) -> Device {
+        let usual = found.map(|found| found.kind).or(backend.map(Backend::usual_kind));
+        let kind = section.choice("kind", [DeviceKind::Discrete, DeviceKind::Unified]).or(usual);
+        let memory = section.size("memory").or_else(|| found?.memory);
+        let mut device = Device::new(name, kind.unwrap_or(DeviceKind::Discrete), memory);
+        device.limit = section.size("limit").or(self.rules.limit);
+        device.headroom = section.size("headroom").or(self.rules.headroom).unwrap_or(device.headroom);
+        let loads = section.count32("parallel_loads").or(self.rules.parallel_loads);
+        device.parallel_loads = loads.unwrap_or(device.parallel_loads);
+        device
+    }
+
+    /// Where a model on this device runs.
+    pub fn site(&self, device: DeviceId) -> Option<Site> {
+        let source = self.sources.get(device.index())?;
+        Some(Site { kind: self.told.get(device.index())?.kind, backend: source.backend })
     }
 
     /// The device of that name, or those of the group of that name.

@@ -6,17 +6,25 @@ mod distribution;
 mod expect;
 mod families;
 mod faults;
+mod keys;
+mod launch;
 mod models;
 mod names;
 mod policy;
 mod run;
+mod server;
 mod service;
+mod serving;
+mod sources;
 mod sweep;
 mod workload;
 
-use windtunnel_core::Configuration;
+use windtunnel_core::{Bytes, Configuration};
 
+use self::server::Access;
+use crate::daemon::{Daemon, FoundDevice};
 use crate::decode::{Context, Section};
+use crate::estimate::Estimator;
 use crate::form::{Form, Key, Scalar, Shape};
 use crate::scenario::Scenario;
 use crate::source::{Place, Table};
@@ -53,8 +61,69 @@ pub(crate) static SCENARIO: Form = Form::new(
 );
 
 /// A configuration file, also the base of a scenario.
-pub(crate) static CONFIGURATION: Form =
-    Form::new("configuration", "A configuration: cards, models, rules.", &[DEVICES, MODELS, FAMILIES, POLICY]);
+pub(crate) static CONFIGURATION: Form = Form::new(
+    "configuration",
+    "A daemon's configuration: how it listens, who may ask, devices, models, rules. A scenario may start from it.",
+    &[
+        Key::new("server", Shape::Table(&server::SERVER), "how it listens and starts processes"),
+        Key::new("keys", Shape::Tables(&keys::KEY), "who may ask for what; none: whoever reaches it"),
+        DEVICES,
+        MODELS,
+        FAMILIES,
+        POLICY,
+    ],
+);
+
+/// The arguments of every model's runtime, which a scenario needs of its base to estimate footprints.
+pub(crate) fn standing_arguments(table: &Table, place: Place, context: &Context<'_>) -> Vec<String> {
+    server::standing_arguments(Section::root(table, place, &CONFIGURATION, context).section("server").as_ref())
+}
+
+/// What the files of models say of their memory, where nothing else in a checked or unchecked document does.
+pub(crate) fn estimated(
+    table: &Table,
+    place: Place,
+    context: &Context<'_>,
+    estimator: Option<&dyn Estimator>,
+    standing: &[String],
+) -> Vec<(String, Bytes)> {
+    let root = Section::root(table, place, &SCENARIO, context);
+    models::estimated(&root, &devices::read(&root), estimator, standing)
+}
+
+/// Reads a checked daemon's configuration on a machine that has the devices `found`. What is wrong is complained of in the
+/// context.
+pub(crate) fn daemon(table: &Table, place: Place, context: &Context<'_>, found: &[FoundDevice]) -> Daemon {
+    let root = Section::root(table, place, &CONFIGURATION, context);
+    let keys = keys::read(&root);
+    let access = if root.sections("keys").is_empty() { Access::Open } else { Access::ByKey };
+    let section = root.section("server");
+    let server = server::read(section.as_ref(), access);
+    let devices = devices::read_real(&root, found);
+    let models = models::read_real(&root, &devices, &server::standing_arguments(section.as_ref()));
+    let mut names = names::Names::default();
+    models::register(&root, &mut names);
+    let families = families::read(&root, &models, &mut names);
+    let labels = std::iter::once(keys::ANONYMOUS).chain(keys.iter().map(|key| key.name.as_str()));
+    let configuration = Configuration {
+        policy: policy::read(root.section("policy").as_ref()),
+        labels: labels.map(str::to_owned).collect(),
+        devices: devices.told,
+        models: models.told,
+        families,
+        seed: 1,
+    };
+    Daemon {
+        configuration,
+        server,
+        keys,
+        launches: models.launches,
+        sources: devices.sources,
+        footprints: models.footprints,
+        cards: devices.cards,
+        services: models.services,
+    }
+}
 
 /// Reads a checked document. `None` where complaints were made.
 pub(crate) fn scenario(table: &Table, place: Place, context: &Context<'_>, title: &str) -> Option<Scenario> {
@@ -103,13 +172,13 @@ mod tests {
 
     use super::*;
     use crate::form::Rule;
-    use crate::source::{Override, ScenarioFile};
+    use crate::source::{DaemonFile, Override, ScenarioFile};
 
     const TEXT: &str = "run.horizon = '1s'\n[[devices]]\nname = 'd'\n[models.m]\nservice = { kind = 'slots', decode_alpha = '1ms' }\n[models.b]\nbatch.max = 1\nservice = { kind = 'batch', alpha = '1ms', beta = '1ms' }\n[[workload]]\nname = 'w'\nmodel = 'm'\narrivals = { process = 'clients', count = 1 }\n[[workload]]\nname = 't'\nmodel = 'm'\narrivals = { process = 'trace', file = 'f' }\n";
 
     fn forms_of(shape: &Shape, met: &mut Vec<&'static Form>) {
         match shape {
-            Shape::Scalar(_) | Shape::Later(_) => {}
+            Shape::Scalar(_) | Shape::Texts => {}
             Shape::List(inner) | Shape::Any(inner) | Shape::Pair(inner) => forms_of(inner, met),
             Shape::Couple(first, second) => [first, second].into_iter().for_each(|shape| forms_of(shape, met)),
             Shape::Table(form) | Shape::Tables(form) | Shape::Named(form) => forms_below(form, met),
@@ -121,7 +190,7 @@ mod tests {
     fn forms_below(form: &'static Form, met: &mut Vec<&'static Form>) {
         if !met.iter().any(|other| std::ptr::eq(*other, form)) {
             met.push(form);
-            form.open_keys().for_each(|key| forms_of(&key.shape, met));
+            form.keys.iter().for_each(|key| forms_of(&key.shape, met));
         }
     }
 
@@ -145,7 +214,7 @@ mod tests {
         let mut met = Vec::new();
         forms_below(&SCENARIO, &mut met);
         for form in met {
-            for key in form.open_keys().filter(|key| key.name != "base") {
+            for key in form.keys.iter().filter(|key| key.name != "base") {
                 assert!(
                     read.contains(&(form.name, key.name.to_owned())),
                     "{} of {} is never read",
@@ -177,7 +246,7 @@ mod tests {
             ("workload.t", &workload::WORKLOAD),
         ];
         for (at, form) in places {
-            for (key, default) in form.open_keys().filter_map(|key| Some((key, key.default?))) {
+            for (key, default) in form.keys.iter().filter_map(|key| Some((key, key.default?))) {
                 if matches!(key.name, "alpha" | "beta" | "decode_alpha") {
                     continue; // Those the file gives.
                 }
@@ -185,6 +254,21 @@ mod tests {
                 let scenario = file.resolve(&[one]).unwrap_or_else(|error| panic!("{error}"));
                 assert_eq!(scenario, plain, "{at}.{} = {default}", key.name);
             }
+        }
+    }
+
+    #[test]
+    fn a_default_of_a_daemon_that_is_written_out_changes_nothing() {
+        let text = "[models.m]\ngguf = 'm.gguf'\n[[devices]]\nname = 'd'\n[[keys]]\nname = 'k'\nkey = 's'\n";
+        let file = DaemonFile::parse(text, Path::new("d.toml")).unwrap();
+        let plain = file.resolve(&[], &[]).unwrap_or_else(|error| panic!("{error}"));
+        let all = [("server", &server::SERVER), ("keys.k", &keys::KEY), ("devices.d", &devices::DEVICE)];
+        for (at, key, default) in
+            all.iter().flat_map(|(at, form)| form.keys.iter().filter_map(move |key| Some((at, key, key.default?))))
+        {
+            let one = Override::new(&format!("{at}.{}", key.name), default).unwrap();
+            let daemon = file.resolve(&[one], &[]).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(daemon, plain, "{at}.{} = {default}", key.name);
         }
     }
 

@@ -1,14 +1,15 @@
 //! `[models.X]`: what a model is, where it may be, and how it serves.
 
-use windtunnel_core::{
-    Bytes, Capability, Capacity, DeviceId, Model, ModelId, Placement, Prediction, Replicas, ServiceTimes,
-};
-use windtunnel_core::{Span, Wanted};
+use windtunnel_core::{Bytes, Capability, DeviceId, Model, ModelId, Prediction, Replicas, Wanted};
 
 use super::devices::Devices;
+use super::launch::{self, ARGS, CTX, ENV, GGUF, MMPROJ, RUNTIME};
 use super::names::Names;
-use super::service::{self, PREDICTED, SERVICE};
+use super::service::{PREDICTED, SERVICE};
+use super::serving::{Unsaid, capacity, placements, services};
+use crate::daemon::Launch;
 use crate::decode::Section;
+use crate::estimate::Estimator;
 use crate::form::{Form, Key, Scalar, Shape, listed};
 use crate::scenario::{Footprint, Service};
 
@@ -73,7 +74,12 @@ pub(crate) static MODEL: Form = Form::new(
         Key::scalar("estimate", Scalar::Size, "what the estimator says of the footprint; default: the truth"),
         Key::scalar("measured", Scalar::Flag, "whether a stored measurement of the footprint exists").or("false"),
         Key::scalar("idle_ttl", Scalar::SpanOr("off"), "unloaded after so long unused").or("\"off\"").policy(),
-        Key::new("gguf", Shape::Later("footprints from model files"), "the model's file"),
+        GGUF,
+        MMPROJ,
+        CTX,
+        ARGS,
+        ENV,
+        RUNTIME,
     ],
 );
 
@@ -106,14 +112,16 @@ pub(crate) struct Models {
     pub residents: Vec<Vec<DeviceId>>,
     /// The memory of an instance of each.
     pub footprints: Vec<Footprint>,
+    /// How each is started.
+    pub launches: Vec<Launch>,
 }
 
-/// Reads all models.
+/// Reads all models of a scenario.
 pub(crate) fn read(root: &Section<'_>, devices: &Devices) -> Models {
     let mut models = Models::default();
     for (name, _, section) in root.named("models") {
         let allowed = allowed(&section, devices);
-        let services = services(&section, &allowed, devices);
+        let services = services(&section, &allowed, devices, Unsaid::Missing);
         let footprint = footprint(&section);
         let resident = section.flag("resident").unwrap_or(footprint.truth.is_none());
         let standard = if resident { Replicas::All } else { Replicas::Count(1) };
@@ -125,8 +133,56 @@ pub(crate) fn read(root: &Section<'_>, devices: &Devices) -> Models {
         models.told.push(model(&section, name, &allowed, &services, devices, replicas));
         models.services.push(services);
         models.footprints.push(footprint);
+        models.launches.push(launch::read(&section, &[]));
     }
     models
+}
+
+/// Reads all models of a daemon, whose runtimes get the `standing` arguments first. None is there when it starts, and
+/// what nothing is said of is learned.
+pub(crate) fn read_real(root: &Section<'_>, devices: &Devices, standing: &[String]) -> Models {
+    let mut models = Models::default();
+    for (name, _, section) in root.named("models") {
+        let allowed = allowed(&section, devices);
+        let services = services(&section, &allowed, devices, Unsaid::Learned);
+        let replicas = match section.text("replicas") {
+            Some(_all) => Replicas::All,
+            None => section.count32("replicas").map_or(Replicas::Count(1), Replicas::Count),
+        };
+        let mut told = model(&section, name, &allowed, &services, devices, replicas);
+        if !section.has("prediction") && section.given(&["service", "predicted"]).is_empty() {
+            told.prediction = Prediction::Learned;
+        }
+        let launch = launch::read(&section, standing);
+        launch::check(&section, &launch, &allowed, devices);
+        models.residents.push(Vec::new());
+        models.told.push(told);
+        models.services.push(services);
+        models.footprints.push(footprint(&section));
+        models.launches.push(launch);
+    }
+    models
+}
+
+/// What the files of models say of their memory, where nothing else does; by name.
+pub(crate) fn estimated(
+    root: &Section<'_>,
+    devices: &Devices,
+    estimator: Option<&dyn Estimator>,
+    standing: &[String],
+) -> Vec<(String, Bytes)> {
+    let silent =
+        root.named("models").into_iter().filter(|(_, _, section)| section.has("gguf") && !section.has("footprint"));
+    let estimate = |(name, _, section): (&str, _, Section<'_>)| {
+        let Some(estimator) = estimator else {
+            section.wrong("gguf", "is not read here; give a `footprint`");
+            return None;
+        };
+        let launch = launch::read(&section, standing);
+        let bytes = launch::estimated(&section, &launch, &allowed(&section, devices), devices, estimator)?;
+        Some((name.to_owned(), bytes))
+    };
+    silent.filter_map(estimate).collect()
 }
 
 /// Enters the names and aliases of all models.
@@ -179,122 +235,6 @@ fn allowed(section: &Section<'_>, devices: &Devices) -> Vec<DeviceId> {
         }
     }
     allowed
-}
-
-/// The true service on every device; `None` where it may not be placed.
-fn services(section: &Section<'_>, allowed: &[DeviceId], devices: &Devices) -> Vec<Option<Service>> {
-    let everywhere = service::read(section);
-    let mut services: Vec<Option<Service>> =
-        devices.all().map(|device| allowed.contains(&device).then(|| everywhere.clone()).flatten()).collect();
-    for_each_on(section, devices, |device, on| {
-        if let (Some(service), Some(slot)) = (service::read(on), services.get_mut(device.index()))
-            && allowed.contains(&device)
-        {
-            *slot = Some(service);
-        }
-    });
-    check_services(section, allowed, &services, devices);
-    check_on(section, allowed, devices);
-    services
-}
-
-/// Calls `read` for each device named under `on`: groups first, so that a single device's own table has the last word.
-fn for_each_on<'a>(section: &Section<'a>, devices: &Devices, mut read: impl FnMut(DeviceId, &Section<'a>)) {
-    let mut tables: Vec<_> = Vec::new();
-    for (name, place, on) in section.named("on") {
-        match devices.find(name) {
-            Some(found) => {
-                tables.push((devices.name(found.first().copied().unwrap_or(DeviceId(0))) == name, found, on))
-            }
-            None => {
-                let (message, notes) = devices.unknown(name);
-                section.context.complain(place, message, notes);
-            }
-        }
-    }
-    tables.sort_by_key(|(single, _, _)| *single);
-    for (_, found, on) in &tables {
-        found.iter().for_each(|device| read(*device, on));
-    }
-}
-
-/// Complains about tables of devices that the model may not be placed on.
-fn check_on(section: &Section<'_>, allowed: &[DeviceId], devices: &Devices) {
-    for (name, place, _) in section.named("on") {
-        let found = devices.find(name).unwrap_or_default();
-        if !found.is_empty() && !found.iter().any(|device| allowed.contains(device)) {
-            let message = format!("`{}` may not be placed on {name}, as its `devices` say", section.trail);
-            section.context.complain(place, message, Vec::new());
-        }
-    }
-}
-
-fn check_services(section: &Section<'_>, allowed: &[DeviceId], services: &[Option<Service>], devices: &Devices) {
-    let on = |device: &DeviceId| services.get(device.index()).and_then(Option::as_ref);
-    let missing: Vec<&str> = allowed.iter().filter(|one| on(one).is_none()).map(|one| devices.name(*one)).collect();
-    if missing.len() == allowed.len() && !missing.is_empty() {
-        return section
-            .complain("has no `service`, such as service = { kind = \"batch\", alpha = \"1ms\", beta = \"0.5ms\" }");
-    }
-    if !missing.is_empty() {
-        let names = missing.join(", ");
-        section
-            .complain(&format!("has no `service` on {names}; give it one there, or list its `devices` without them"));
-    }
-    let kinds = allowed.iter().filter_map(on).map(|service| matches!(service, Service::Batch { .. }));
-    if kinds.clone().any(|batch| batch) && kinds.clone().any(|batch| !batch) {
-        section.complain("has services of both kinds; \"batch\" and \"slots\" cannot be mixed in one model");
-    }
-}
-
-fn capacity(section: &Section<'_>, service: Option<&Service>) -> Capacity {
-    let batch = section.section("batch");
-    let slots = section.count32("slots");
-    match service {
-        Some(Service::Slots { .. }) => {
-            if batch.is_some() {
-                section.wrong("batch", "goes with service kind \"batch\"; with kind \"slots\" write slots = n");
-            }
-            Capacity::Slots { slots: slots.unwrap_or(1) }
-        }
-        Some(Service::Batch { .. }) | None => {
-            if let Some(slots) = slots {
-                if batch.is_some() {
-                    section.wrong("slots", "cannot be given beside `batch`: steps run side by side, or together");
-                }
-                return Capacity::Slots { slots };
-            }
-            let max = batch.as_ref().and_then(|batch| batch.count32("max")).unwrap_or(1);
-            Capacity::Batch { max, wait: batch.and_then(|batch| batch.span("wait")).unwrap_or(Span::ZERO) }
-        }
-    }
-}
-
-fn placements(
-    section: &Section<'_>,
-    allowed: &[DeviceId],
-    services: &[Option<Service>],
-    devices: &Devices,
-) -> Vec<Placement> {
-    let truth = |device: DeviceId| services.get(device.index()).and_then(Option::as_ref);
-    let mut believed: Vec<Option<ServiceTimes>> = devices
-        .all()
-        .map(|device| truth(device).map(|truth| (truth, service::predicted(section, truth))))
-        .map(|both| both.map(|(truth, predicted)| predicted.unwrap_or_else(|| service::times(truth))))
-        .collect();
-    for_each_on(section, devices, |device, on| {
-        if let (Some(truth), Some(slot)) = (truth(device), believed.get_mut(device.index()))
-            && let Some(predicted) = service::predicted(on, truth)
-        {
-            *slot = Some(predicted);
-        }
-    });
-    let placed = allowed.iter().filter_map(|&device| {
-        let times = (*believed.get(device.index())?)?;
-        let speed = *devices.speeds.get(device.index())?;
-        Some(Placement { device, predicted: service::at_speed(times, speed) })
-    });
-    placed.collect()
 }
 
 fn footprint(section: &Section<'_>) -> Footprint {

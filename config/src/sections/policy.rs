@@ -128,10 +128,10 @@ pub struct PolicyKey {
 /// Every key of the scheduling policy, in the order of a reference.
 pub fn policy_keys() -> Vec<PolicyKey> {
     let marked = |key: &&Key| key.role == Role::Policy;
-    let own = POLICY.open_keys().filter(|key| key.name != "classes").map(|key| entry("policy", key));
-    let class = CLASS.open_keys().map(|key| entry("policy.classes.X", key));
-    let device = DEVICE.open_keys().filter(marked).map(|key| entry("devices", key));
-    let model = MODEL.open_keys().filter(marked).map(|key| entry("models.X", key));
+    let own = POLICY.keys.iter().filter(|key| key.name != "classes").map(|key| entry("policy", key));
+    let class = CLASS.keys.iter().map(|key| entry("policy.classes.X", key));
+    let device = DEVICE.keys.iter().filter(marked).map(|key| entry("devices", key));
+    let model = MODEL.keys.iter().filter(marked).map(|key| entry("models.X", key));
     own.chain(class).chain(device).chain(model).collect()
 }
 

@@ -84,6 +84,22 @@ pub(crate) fn read(section: &Section<'_>) -> Option<Service> {
     Some(slots)
 }
 
+/// What a daemon takes the service of a model to be before it has seen any: a model of some ten billion parameters on a
+/// common card. Only the proportions of its parts matter for long, as the factor over all of it is learned.
+pub(crate) fn guessed(section: &Section<'_>) -> Service {
+    if section.has("batch") {
+        return Service::Batch { alpha: Span::from_millis(5), beta: Span::from_millis(5), noise: Noise::None };
+    }
+    let prefill_per_token = Span::from_micros(500);
+    Service::Slots {
+        prefill_fixed: Span::from_millis(10),
+        prefill_per_token,
+        decode_alpha: Span::from_millis(20),
+        decode_beta: Span::from_millis(1),
+        prefill_slice: prefill_per_token.times(512),
+    }
+}
+
 fn noise(service: &Section<'_>) -> Noise {
     if service.text("noise") == Some("exponential") {
         return Noise::Exponential;

@@ -25,6 +25,10 @@ fn lay(under: &mut Table, entry: Entry, shape: Option<Shape>) {
         }
         (Some(Shape::Named(form)), Value::Table(old), Value::Table(new)) => Value::Table(merge_named(old, new, form)),
         (Some(Shape::Tables(form)), Value::List(old), Value::List(new)) => Value::List(merge_lists(old, new, form)),
+        (Some(Shape::Texts), Value::Table(mut old), Value::Table(new)) => {
+            new.entries.into_iter().for_each(|entry| old.put(entry));
+            Value::Table(old)
+        }
         (_, _, new) => new,
     };
     under.put(Entry { key, place, node: Node { place: node.place, value } });

@@ -2,14 +2,17 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use toml_edit::Document;
 
 use super::base::merge;
+use super::estimate::{give_footprints, names_model_files};
 use super::tree::Reader;
 use super::{Node, Override, Place, SourceFile, Sources, Table};
 use crate::decode::{Context, Empiricals, unreadable};
 use crate::error::{Complaint, ConfigError};
+use crate::estimate::Estimator;
 use crate::form::check_document;
 use crate::scenario::Scenario;
 use crate::sections::{self, CONFIGURATION, SCENARIO};
@@ -22,10 +25,13 @@ pub struct ScenarioFile {
     folder: PathBuf,
     title: String,
     empiricals: Empiricals,
+    estimator: Option<Arc<dyn Estimator>>,
+    /// Arguments that the base gives every model's runtime.
+    standing: Vec<String>,
 }
 
 /// The whole of the scenario's own file.
-const WHOLE: Place = Place { source: 0, start: 0, end: 0 };
+pub(super) const WHOLE: Place = Place { source: 0, start: 0, end: 0 };
 
 impl ScenarioFile {
     /// Reads the file at `path`, and its base.
@@ -38,12 +44,19 @@ impl ScenarioFile {
     pub fn parse(text: &str, origin: &Path) -> Result<ScenarioFile, ConfigError> {
         let mut sources = Vec::new();
         let mut root = parse(text, origin, &mut sources)?;
-        let folder = origin.parent().map_or_else(PathBuf::new, Path::to_owned);
+        let mut standing = Vec::new();
+        let folder = folder_of(origin);
         if let Some(base) = root.get("base").and_then(Node::as_text).map(|base| folder.join(base)) {
-            root = over_base(root, &base, &mut sources)?;
+            (root, standing) = over_base(root, &base, &mut sources)?;
         }
         let title = origin.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
-        Ok(ScenarioFile { sources, root, folder, title, empiricals: Empiricals::default() })
+        let empiricals = Empiricals::default();
+        Ok(ScenarioFile { sources, root, folder, title, empiricals, estimator: None, standing })
+    }
+
+    /// The same, with somebody who tells the memory of models from their files (`gguf`).
+    pub fn with_estimator(self, estimator: Arc<dyn Estimator>) -> ScenarioFile {
+        ScenarioFile { estimator: Some(estimator), ..self }
     }
 
     /// The scenario with `overrides` put in place one after another. Everything that is wrong comes back at once, as far as
@@ -66,9 +79,10 @@ impl ScenarioFile {
         if !findings.complaints.is_empty() {
             return (None, findings.complaints);
         }
+        let (root, mut complaints) = self.estimated(root, overrides);
         let context = Context::new(&self.folder, &self.empiricals, Sources { files: &self.sources, overrides });
         let scenario = sections::scenario(&root, WHOLE, &context, &self.title);
-        let mut complaints = context.complaints();
+        complaints.extend(context.complaints());
         complaints.extend(wrong_sweep_keys(&root));
         (scenario, complaints)
     }
@@ -85,10 +99,24 @@ impl ScenarioFile {
     /// The document with `overrides` put in place one after another.
     pub(super) fn overlaid(&self, overrides: &[Override]) -> Result<Table, ConfigError> {
         let (root, complaints) = self.overridden(overrides);
+        let (root, complaints) =
+            if complaints.is_empty() { self.estimated(root, overrides) } else { (root, complaints) };
         if complaints.is_empty() {
             return Ok(root);
         }
         Err(ConfigError::of(complaints, Sources { files: &self.sources, overrides }))
+    }
+
+    /// The document with a footprint for every model that names its file and none, and what is wrong with those files.
+    fn estimated(&self, mut root: Table, overrides: &[Override]) -> (Table, Vec<Complaint>) {
+        if !names_model_files(&root) {
+            return (root, Vec::new());
+        }
+        let context = Context::new(&self.folder, &self.empiricals, Sources { files: &self.sources, overrides });
+        let estimator = self.estimator.as_deref();
+        let estimates = sections::estimated(&root, WHOLE, &context, estimator, &self.standing);
+        give_footprints(&mut root, estimates);
+        (root, context.complaints())
     }
 
     fn overridden(&self, overrides: &[Override]) -> (Table, Vec<Complaint>) {
@@ -103,28 +131,33 @@ impl ScenarioFile {
     }
 }
 
+/// Where relative paths in a file start from.
+pub(super) fn folder_of(file: &Path) -> PathBuf {
+    file.parent().map_or_else(PathBuf::new, Path::to_owned)
+}
+
 /// What a file holds, or the end of a sentence about who names it.
-fn read(path: &Path) -> Result<Vec<u8>, String> {
+pub(super) fn read(path: &Path) -> Result<Vec<u8>, String> {
     fs::read(path).map_err(|error| unreadable(path, &error))
 }
 
 /// The text in `bytes`. Of what is no text the first such place is shown.
-fn decoded(bytes: Vec<u8>, path: &Path, sources: &mut Vec<SourceFile>) -> Result<String, ConfigError> {
+pub(super) fn decoded(bytes: Vec<u8>, path: &Path, sources: &mut Vec<SourceFile>) -> Result<String, ConfigError> {
     String::from_utf8(bytes).map_err(|error| {
         let start = error.utf8_error().valid_up_to();
         let place = Place { source: sources.len(), start, end: start + 1 };
         let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
-        sources.push(SourceFile { name: path.display().to_string(), text });
+        sources.push(SourceFile { name: path.display().to_string(), text, folder: folder_of(path) });
         let complaint = Complaint { place, message: "is not UTF-8 from here on".to_owned(), notes: Vec::new() };
         ConfigError::of(vec![complaint], Sources { files: sources, overrides: &[] })
     })
 }
 
 /// Parses a file and enters it among the sources.
-fn parse(text: &str, origin: &Path, sources: &mut Vec<SourceFile>) -> Result<Table, ConfigError> {
+pub(super) fn parse(text: &str, origin: &Path, sources: &mut Vec<SourceFile>) -> Result<Table, ConfigError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let source = sources.len();
-    sources.push(SourceFile { name: origin.display().to_string(), text: text.to_owned() });
+    sources.push(SourceFile { name: origin.display().to_string(), text: text.to_owned(), folder: folder_of(origin) });
     match Document::parse(text) {
         Ok(document) => Ok(Reader { source, text }.table(document.as_table())),
         Err(error) => {
@@ -136,7 +169,9 @@ fn parse(text: &str, origin: &Path, sources: &mut Vec<SourceFile>) -> Result<Tab
     }
 }
 
-fn over_base(root: Table, base: &Path, sources: &mut Vec<SourceFile>) -> Result<Table, ConfigError> {
+/// The document laid over its base, and the arguments that the base gives every model's runtime. How a daemon listens and
+/// whom it serves is checked and nothing to a scenario.
+fn over_base(root: Table, base: &Path, sources: &mut Vec<SourceFile>) -> Result<(Table, Vec<String>), ConfigError> {
     let bytes = read(base).map_err(|wrong| {
         let place = root.get("base").map_or(WHOLE, |node| node.place);
         let complaint = Complaint { place, message: format!("`base` {wrong}"), notes: Vec::new() };
@@ -144,12 +179,16 @@ fn over_base(root: Table, base: &Path, sources: &mut Vec<SourceFile>) -> Result<
     })?;
     let text = decoded(bytes, base, sources)?;
     let place = Place { source: sources.len(), start: 0, end: 0 };
-    let under = parse(&text, base, sources)?;
+    let mut under = parse(&text, base, sources)?;
     let unknown = check_document(&under, &CONFIGURATION, place).complaints;
     if !unknown.is_empty() {
         return Err(ConfigError::of(unknown, Sources { files: sources, overrides: &[] }));
     }
-    Ok(merge(under, root, &SCENARIO))
+    let (folder, empiricals) = (folder_of(base), Empiricals::default());
+    let context = Context::new(&folder, &empiricals, Sources { files: sources, overrides: &[] });
+    let standing = sections::standing_arguments(&under, place, &context);
+    under.entries.retain(|entry| SCENARIO.key(&entry.key).is_some());
+    Ok((merge(under, root, &SCENARIO), standing))
 }
 
 /// Sweeps name keys as overrides do, so that is how they are tried.

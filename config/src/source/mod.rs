@@ -1,11 +1,16 @@
 //! Where text comes from: files and `--set` overrides, as trees of values that remember their places.
 
+use std::path::PathBuf;
+
 mod base;
+mod daemon;
 mod document;
+mod estimate;
 mod file;
 mod overrides;
 mod tree;
 
+pub use daemon::DaemonFile;
 pub use document::to_toml;
 pub use file::ScenarioFile;
 pub use overrides::Override;
@@ -29,6 +34,8 @@ pub(crate) struct SourceFile {
     pub name: String,
     /// All of it.
     pub text: String,
+    /// Where paths in it start from.
+    pub folder: PathBuf,
 }
 
 /// Every source a place can point into.

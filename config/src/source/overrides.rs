@@ -128,7 +128,7 @@ impl Way {
     /// Sets `path` below `table`, whose dotted name is `at`.
     fn set(self, table: &mut Table, form: &'static Form, path: &[String], at: &str) -> Result<(), Unsettable> {
         let Some((step, rest)) = path.split_first() else { return Err((format!("`{at}` has no key"), Vec::new())) };
-        let key = form.key(step).ok_or_else(|| unknown_key(step, form.open_keys(), at))?;
+        let key = form.key(step).ok_or_else(|| unknown_key(step, form.keys.iter(), at))?;
         if form.rule == Rule::ExactlyOne {
             table.entries.retain(|entry| entry.key == *step);
         }
@@ -145,6 +145,11 @@ impl Way {
             Shape::Any(Shape::Tagged(tagged)) => self.set_variant(table.get_mut(key.name), tagged, rest, at),
             Shape::Named(form) => self.set_named(table, key, form, rest, at),
             Shape::Tagged(tagged) => self.set_tagged(table.get_mut(key.name), tagged, rest, at),
+            Shape::Texts => {
+                let texts = table_at(table, key.name, self.place)?;
+                texts.put(Entry { key: rest.join("."), place: self.place, node: self.value });
+                Ok(())
+            }
             shape => match shape.table_form() {
                 Some(form) => {
                     let place = self.place;
@@ -243,7 +248,7 @@ impl Way {
         }
         let tag = table.get(tagged.tag).and_then(Node::as_text);
         let form = tag.and_then(|tag| tagged.variant(tag)).ok_or_else(whole)?;
-        let key = form.key(step).ok_or_else(|| unknown_key(step, form.open_keys(), at))?;
+        let key = form.key(step).ok_or_else(|| unknown_key(step, form.keys.iter(), at))?;
         self.set_key(table, key, rest, &joined(at, step))
     }
 }
