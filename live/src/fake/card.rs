@@ -210,3 +210,58 @@ fn slot_times(service: ServiceTimes) -> SlotTimes {
 fn nanos(span: Span) -> f64 {
     span.as_nanos() as f64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TIMES: SlotTimes = SlotTimes { alpha: 4e6, beta: 1e6, slice: 5e6 };
+
+    fn state(sharing: f64) -> State {
+        State { speed: 1.0, sharing, since: Instant::now(), seats: BTreeMap::new(), next_seat: 0 }
+    }
+
+    fn at(start: Instant, micros: u64) -> Instant {
+        start + Duration::from_micros(micros)
+    }
+
+    /// Microseconds from `start` at which tokens were out.
+    fn out(start: Instant, tokens: &mut UnboundedReceiver<Instant>) -> Vec<u128> {
+        std::iter::from_fn(|| tokens.try_recv().ok()).map(|at| at.duration_since(start).as_micros()).collect()
+    }
+
+    #[test]
+    fn a_prefill_beside_a_decoding_slot_slows_both_down() {
+        let mut state = state(1.0);
+        let start = state.since;
+        let ((tell, mut first), (other, mut second)) = (mpsc::unbounded_channel(), mpsc::unbounded_channel());
+        let mut fluid = Fluid::new(TIMES);
+        fluid.generate(10e6, 4, tell);
+        state.seats.insert(0, fluid);
+        state.catch_up(at(start, 10_000));
+        state.seats.values_mut().for_each(|fluid| fluid.generate(10e6, 2, other.clone()));
+        drop(other);
+        state.catch_up(at(start, 1_000_000));
+        // The second prefill takes two iterations of 4 + 1 + 5; a token of the first comes with each, then both decode.
+        assert_eq!(out(start, &mut first), [10_000, 20_000, 30_000, 36_000]);
+        assert_eq!(out(start, &mut second), [30_000, 36_000]);
+        assert!(second.try_recv().is_err_and(|why| why == mpsc::error::TryRecvError::Disconnected));
+    }
+
+    #[test]
+    fn busy_instances_of_a_card_share_its_time_until_one_is_done() {
+        let mut state = state(0.5);
+        let start = state.since;
+        let mut begin = |number, takes| {
+            let (tell, done) = mpsc::unbounded_channel();
+            let mut fluid = Fluid::new(TIMES);
+            fluid.generate(takes, 1, tell);
+            state.seats.insert(number, fluid);
+            done
+        };
+        let (mut short, mut long) = (begin(0, 10e6), begin(1, 20e6));
+        state.catch_up(at(start, 1_000_000));
+        // 10 ms at 1/1.5 each; then the long one has 10 ms to go, alone.
+        assert_eq!((out(start, &mut short), out(start, &mut long)), (vec![15_000], vec![25_000]));
+    }
+}

@@ -16,6 +16,7 @@ mod card;
 mod dialects;
 mod fluid;
 mod generation;
+pub mod process;
 mod question;
 mod routes;
 mod server;
@@ -26,6 +27,6 @@ mod vectors;
 mod wire;
 
 pub use card::{Card, Seat, Work};
-pub use server::{Die, FakeServer};
+pub use server::{FakeServer, Process};
 pub use settings::{AnswerFault, Counting, Death, Faults, Frames, Kind, Pace, Settings, Watching};
 pub use simulated::{Simulated, SimulatedControls, SimulatedDevice, SimulatedModel, SimulatedSettings};

@@ -24,6 +24,9 @@ use super::{
     vectors::{Inputs, scores},
 };
 
+/// What a server says when a buffer of the device cannot be had.
+const OUT_OF_MEMORY: &str = "CUDA error: out of memory";
+
 /// What a path is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Route {
@@ -143,7 +146,10 @@ async fn work(route: Route, request: Request<Incoming>, inner: &Arc<Inner>) -> F
         }
         Some(AnswerFault::Closed) => return Fate::Closed,
         Some(AnswerFault::Garbage) => return Fate::Garbage(Answer::json("{}")),
-        Some(AnswerFault::OutOfMemory) => return Fate::Answer(out_of_memory()),
+        Some(AnswerFault::OutOfMemory) => {
+            inner.process.log(OUT_OF_MEMORY);
+            return Fate::Answer(Answer::error(StatusCode::INTERNAL_SERVER_ERROR, "server_error", OUT_OF_MEMORY));
+        }
         Some(AnswerFault::Broken { .. } | AnswerFault::Dies { .. }) | None => {}
     }
     match route {
@@ -177,7 +183,7 @@ async fn generate(dialect: Dialect, body: &Value, fault: Option<AnswerFault>, in
         }
         (Delivery::Whole, Some(fault)) => {
             if let AnswerFault::Dies { death, .. } = fault {
-                inner.die(death);
+                inner.process.die(death);
             }
             Fate::Closed
         }
@@ -287,9 +293,4 @@ fn context_exceeded(TooLong { prompt, context }: TooLong) -> Answer {
     let error = json!({ "code": 400, "message": message, "type": "exceed_context_size_error",
         "n_prompt_tokens": prompt, "n_ctx": context });
     Answer::refusal(StatusCode::BAD_REQUEST, json!({ "error": error }))
-}
-
-fn out_of_memory() -> Answer {
-    let message = "CUDA error: out of memory";
-    Answer::error(StatusCode::INTERNAL_SERVER_ERROR, "server_error", message)
 }

@@ -28,8 +28,14 @@ use super::{
     wire::{Garbler, Wire},
 };
 
-/// Ends the process of a server, or what stands for it.
-pub type Die = Arc<dyn Fn(Death) + Send + Sync>;
+/// The process that a server lives in, or what stands for it.
+pub trait Process: Send + Sync {
+    /// Ends it.
+    fn die(&self, death: Death);
+
+    /// Says something where the log goes.
+    fn log(&self, line: &str);
+}
 
 /// A running server. It goes on when this is dropped; [`FakeServer::stop`] ends it.
 #[derive(Debug)]
@@ -47,7 +53,7 @@ pub(super) struct Inner {
     ready: AtomicBool,
     asked: AtomicU64,
     stopped: CancellationToken,
-    die: Die,
+    pub process: Arc<dyn Process>,
 }
 
 /// The slots, each of which does one request at a time.
@@ -69,7 +75,12 @@ impl FakeServer {
     ///
     /// # Errors
     /// If the listener has no address.
-    pub fn start(listener: TcpListener, settings: Settings, card: Option<&Card>, die: Die) -> io::Result<FakeServer> {
+    pub fn start(
+        listener: TcpListener,
+        settings: Settings,
+        card: Option<&Card>,
+        process: Arc<dyn Process>,
+    ) -> io::Result<FakeServer> {
         let address = listener.local_addr()?;
         let seat = match settings.pace {
             Pace::Instant => None,
@@ -85,7 +96,7 @@ impl FakeServer {
             ready: AtomicBool::new(false),
             asked: AtomicU64::new(0),
             stopped: CancellationToken::new(),
-            die,
+            process,
         });
         tokio::spawn(accept(listener, Arc::clone(&inner)));
         Ok(FakeServer { address, inner })
@@ -137,10 +148,6 @@ impl Inner {
         let number = self.slots.take();
         Some(Held { number, inner: Arc::clone(self), _permit: permit })
     }
-
-    pub fn die(&self, death: Death) {
-        (self.die)(death);
-    }
 }
 
 impl Slots {
@@ -187,8 +194,9 @@ impl std::fmt::Debug for Inner {
 async fn accept(listener: TcpListener, inner: Arc<Inner>) {
     loop {
         let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+            biased;
             () = inner.stopped.cancelled() => return,
+            accepted = listener.accept() => accepted,
         };
         match accepted {
             Ok((stream, _)) => drop(tokio::spawn(serve(stream, Arc::clone(&inner)))),
@@ -209,9 +217,10 @@ async fn serve(stream: TcpStream, inner: Arc<Inner>) {
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(idle).auto_date_header(false);
     tokio::select! {
+        biased;
+        () = stopped.cancelled() => {}
         // However it ended, the client sees it.
         ended = http.serve_connection(TokioIo::new(wire), service) => drop(ended),
-        () = stopped.cancelled() => {}
     }
 }
 

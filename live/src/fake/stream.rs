@@ -111,7 +111,7 @@ impl Stream {
     fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Broken>>> {
         if let End::Now(death) = &self.end {
             if let Some((death, inner)) = death {
-                inner.die(*death);
+                inner.process.die(*death);
             }
             return Poll::Ready(Some(Err(Broken)));
         }

@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::Value;
 use tokio::{net::TcpListener, runtime::Runtime};
-use windtunnel_live::fake::{Death, FakeServer, Settings};
+use windtunnel_live::fake::{Death, FakeServer, Process, Settings};
 
 /// Nothing here takes so long.
 pub const LONG: Duration = Duration::from_secs(30);
@@ -19,6 +19,17 @@ pub struct Served {
     pub server: FakeServer,
     pub deaths: Mutex<mpsc::Receiver<Death>>,
     pub _runtime: Runtime,
+}
+
+/// Remembers how it should have died.
+struct Deaths(mpsc::Sender<Death>);
+
+impl Process for Deaths {
+    fn die(&self, death: Death) {
+        self.0.send(death).unwrap_or_default();
+    }
+
+    fn log(&self, _line: &str) {}
 }
 
 /// An answer, whatever it is.
@@ -39,10 +50,9 @@ pub fn served(settings: Settings) -> Served {
 pub fn loading(settings: Settings) -> Served {
     let runtime = Runtime::new().unwrap();
     let (die, deaths) = mpsc::channel();
-    let die = Arc::new(move |death| die.send(death).unwrap_or_default());
     let server = runtime.block_on(async {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-        FakeServer::start(listener, settings, None, die).unwrap()
+        FakeServer::start(listener, settings, None, Arc::new(Deaths(die))).unwrap()
     });
     Served { server, deaths: Mutex::new(deaths), _runtime: runtime }
 }

@@ -4,4 +4,6 @@ mod answers;
 mod client;
 mod faults;
 mod paces;
+#[cfg(unix)]
+mod process;
 mod simulated;

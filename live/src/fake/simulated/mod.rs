@@ -14,7 +14,7 @@ use tokio::{net::TcpListener, runtime::Handle, sync::Notify};
 use windtunnel_core::{Attempt, Bytes, DeviceId, ExitCause, InstanceId, LoadFailure, ModelId};
 
 use self::machine::{Happened, Machine};
-use super::{Card, Death, FakeServer, Pace, Settings};
+use super::{Card, Death, FakeServer, Pace, Process, Settings};
 use crate::{Desk, Endpoint, LoadOrder, Runtimes};
 
 pub use settings::{SimulatedDevice, SimulatedModel, SimulatedSettings};
@@ -154,6 +154,21 @@ impl<W> Clone for SimulatedControls<W> {
     }
 }
 
+/// Stands for the process of an instance.
+struct Pretended<W> {
+    world: Arc<World<W>>,
+    room: Arc<Room>,
+    instance: InstanceId,
+}
+
+impl<W: Send + Sync + 'static> Process for Pretended<W> {
+    fn die(&self, death: Death) {
+        self.world.end(&self.room, self.instance, cause(death));
+    }
+
+    fn log(&self, _line: &str) {}
+}
+
 impl<W: Send + Sync + 'static> World<W> {
     fn room(&self, device: DeviceId) -> Option<Arc<Room>> {
         locked(&self.rooms).get(device.index()).cloned()
@@ -208,11 +223,8 @@ impl<W: Send + Sync + 'static> World<W> {
         let server = Settings { key: Some(key.clone()), pace, ..told.server.clone() };
         let requests_a_connection = Some(server.requests_a_connection);
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.ok()?;
-        let (world, there) = (Arc::clone(self), Arc::clone(room));
-        let die = move |death| {
-            world.end(&there, instance, cause(death));
-        };
-        let server = FakeServer::start(listener, server, Some(&room.card), Arc::new(die)).ok()?;
+        let process = Pretended { world: Arc::clone(self), room: Arc::clone(room), instance };
+        let server = FakeServer::start(listener, server, Some(&room.card), Arc::new(process)).ok()?;
         server.ready();
         let address = server.address();
         locked(&room.servers).insert(instance, server);
