@@ -10,9 +10,13 @@
 //! * [`footprint`] says from headers and the arguments of a `llama-server` how much memory the process will take, on
 //!   the device and on the host, row by row, before anything is started. An estimate is needed once per model, before its
 //!   first load; afterwards the measurement replaces it.
+//! * [`children`] are the processes that run models: started, watched, stopped, and never left behind.
+//! * [`fake`] is a `llama-server` that only pretends, and runtimes made of such, for `serve --simulated` and for tests.
 
+pub mod children;
 mod clock;
 pub mod dispatcher;
+pub mod fake;
 pub mod footprint;
 pub mod gguf;
 pub mod journal;

@@ -1,0 +1,9 @@
+//! The supervisor with fake servers as its children: every fact it owes the scheduler, and everything a process can do
+//! wrong. Processes are real, so this needs Linux.
+#![cfg(target_os = "linux")]
+
+mod daemon;
+mod ends;
+mod loads;
+mod nursery;
+mod wedged;
