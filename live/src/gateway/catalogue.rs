@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use windtunnel_core::{Class, Configuration, DeviceId, FamilyId, ModelId, Wanted};
 
 /// Names of models, families and their aliases, as of one configuration.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Catalogue {
     names: BTreeMap<String, Entry>,
     models: Vec<String>,
@@ -33,6 +33,22 @@ pub struct Named {
     pub wanted: Wanted,
     /// The class behind the name, as in `name@batch`.
     pub class: Option<Class>,
+}
+
+impl Default for Catalogue {
+    /// No names.
+    fn default() -> Catalogue {
+        let mut catalogue = Catalogue {
+            names: BTreeMap::new(),
+            models: Vec::new(),
+            families: Vec::new(),
+            devices: Vec::new(),
+            placements: Vec::new(),
+            listing: Bytes::new(),
+        };
+        catalogue.list();
+        catalogue
+    }
 }
 
 impl Catalogue {

@@ -51,6 +51,17 @@ impl Client {
         stream
     }
 
+    /// Sends a head with these headers only, and `host`.
+    pub async fn begin_bare(self, method: &str, path: &str, headers: &[(&str, &str)]) -> Stream {
+        let mut stream = Stream { socket: TcpStream::connect(self.address).await.unwrap(), buffer: Vec::new() };
+        let mut head = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\n");
+        for (name, value) in headers {
+            head += &format!("{name}: {value}\r\n");
+        }
+        stream.write((head + "\r\n").as_bytes()).await;
+        stream
+    }
+
     pub async fn begin_post(self, path: &str, body: &str) -> Stream {
         self.begin("POST", path, &[("content-type", "application/json")], body.as_bytes()).await
     }
@@ -72,6 +83,17 @@ impl Stream {
         self.socket.write_all(head.as_bytes()).await.unwrap();
         // A refusal may come before the body has gone.
         drop(self.socket.write_all(body).await);
+    }
+
+    pub async fn write(&mut self, bytes: &[u8]) {
+        // Who refuses may have closed already.
+        drop(self.socket.write_all(bytes).await);
+    }
+
+    /// Sends no more and reads to the end.
+    pub async fn finish(&mut self) {
+        drop(self.socket.shutdown().await);
+        while self.more().await > 0 {}
     }
 
     async fn more(&mut self) -> usize {

@@ -37,6 +37,9 @@ impl Asked {
     }
 }
 
+/// Makes an answer of a request.
+pub type Make = Arc<dyn Fn(&Asked) -> Vec<u8> + Send + Sync>;
+
 /// What a child does with a request.
 #[derive(Clone)]
 pub enum Script {
@@ -45,7 +48,7 @@ pub enum Script {
     /// Writes what the test says, until it says no more.
     Told,
     /// Makes an answer of the request.
-    Make(Arc<dyn Fn(&Asked) -> Vec<u8> + Send + Sync>),
+    Make(Make),
 }
 
 /// A child whose requests can be looked at.

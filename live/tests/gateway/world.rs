@@ -259,6 +259,7 @@ impl World {
     /// Ends everything; nothing may be left, and no rule have been broken.
     pub async fn close(self) -> String {
         self.until_idle().await;
+        self.upstream.until_closed().await;
         self.shutdown.cancel();
         let served = tokio::time::timeout(Duration::from_secs(30), self.serving).await;
         served.expect("serving ends").expect("serving does not break").expect("serving is fine");

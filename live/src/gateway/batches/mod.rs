@@ -108,7 +108,7 @@ async fn together(running: &Running, model: &str, group: &[Part]) -> End {
         (Err(end), _) => end,
         (Ok(Taken::All), _) => End::Fine,
         (Ok(Taken::Error(parts, bytes)), [(_, work)]) => {
-            work.refuse(parts, bytes);
+            work.refuse(*parts, bytes);
             End::Rejected
         }
         (Ok(Taken::Error(..)), _) => {
@@ -117,7 +117,7 @@ async fn together(running: &Running, model: &str, group: &[Part]) -> End {
                 match request(running, model, std::slice::from_ref(part)).await {
                     Err(failed) => return failed,
                     Ok(Taken::All) => end = End::Fine,
-                    Ok(Taken::Error(parts, bytes)) => part.1.refuse(parts, bytes),
+                    Ok(Taken::Error(parts, bytes)) => part.1.refuse(*parts, bytes),
                 }
             }
             end

@@ -130,8 +130,8 @@ impl Work {
     }
 
     /// The child refused it: its client need not wait for the rest.
-    pub(super) fn refuse(&self, parts: Box<Parts>, bytes: Bytes) {
-        self.gathered().error = Some(reply(*parts, bytes));
+    pub(super) fn refuse(&self, parts: Parts, bytes: Bytes) {
+        self.gathered().error = Some(reply(parts, bytes));
         self.refused.notify_one();
     }
 

@@ -6,6 +6,8 @@ mod intake;
 mod multipart;
 mod request;
 mod scan;
+#[cfg(test)]
+mod tests;
 
 pub(super) use edit::{Edit, With, edited};
 pub(super) use intake::{Refused, take};

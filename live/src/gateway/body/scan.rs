@@ -341,3 +341,14 @@ impl Wrong {
         (line, column)
     }
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::{Scanner, Seen};
+
+    /// Whether `bytes` are one value of JSON.
+    pub(in super::super) fn is_json(bytes: &[u8]) -> bool {
+        let mut scanner = Scanner::new(bytes);
+        std::str::from_utf8(bytes).is_ok() && scanner.value(0, &mut Seen::default()).is_ok() && scanner.end().is_ok()
+    }
+}

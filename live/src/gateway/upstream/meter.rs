@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn what_the_model_says_counts_nothing() {
         let mut meter = Meter::default();
-        meter.pass(ANSWER[..ANSWER.find("data: {\"choices\":[],").unwrap()].as_bytes());
+        meter.pass(&ANSWER.as_bytes()[..ANSWER.find("data: {\"choices\":[],").unwrap()]);
         assert_eq!((meter.tokens(), meter.prompt()), (None, None));
         meter.pass(b"data: {\"cho");
         assert!(!meter.is_between_events());
