@@ -24,16 +24,13 @@ pub(super) async fn answer(shared: Arc<Shared>, peer: SocketAddr, request: Reque
     let request_id = request_id(&shared, &parts.headers);
     let dialect = routes::dialect(parts.uri.path());
     let seen = Seen { shared: &shared, rules: &rules, peer, request_id: &request_id };
-    let cors = parts.headers.get(header::ORIGIN).cloned();
+    let origin = parts.headers.get(header::ORIGIN).cloned();
     let is_head = parts.method == Method::HEAD;
     let mut answer = match seen.route(parts, body).await {
         Ok(answer) => answer,
         Err(refusal) => refusal.answer(dialect, &request_id),
     };
-    if cors.is_some() || !rules.settings.origins.is_empty() {
-        let asked: HeaderMap = cors.into_iter().map(|origin| (header::ORIGIN, origin)).collect();
-        rules.cors.open(&asked, answer.headers_mut());
-    }
+    rules.cors.open(origin.as_ref(), answer.headers_mut());
     answer.headers_mut().entry("x-request-id").or_insert(request_id);
     if is_head { without_body(answer) } else { answer }
 }

@@ -19,22 +19,22 @@ impl Cors {
     }
 
     /// Lets the page that asked read an answer, if it may.
-    pub(in crate::gateway) fn open(&self, asked: &HeaderMap, answer: &mut HeaderMap) {
+    pub(in crate::gateway) fn open(&self, origin: Option<&HeaderValue>, answer: &mut HeaderMap) {
         if self.origins.is_empty() {
             return;
         }
         answer.append(header::VARY, HeaderValue::from_static("origin"));
-        if let Some(origin) = asked.get(header::ORIGIN).filter(|origin| self.knows(origin)) {
+        if let Some(origin) = origin.filter(|origin| self.knows(origin)) {
             answer.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
             answer.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("*"));
         }
     }
 
-    /// Answers a browser that asks before it asks, which it does without a key.
+    /// Tells a browser that asks before it asks what it may, which it does without a key. Who may read is said by
+    /// [`Cors::open`].
     pub(in crate::gateway) fn preflight(&self, asked: &HeaderMap, allow: &'static str, answer: &mut HeaderMap) {
         answer.insert(header::ALLOW, HeaderValue::from_static(allow));
-        self.open(asked, answer);
-        if answer.contains_key(header::ACCESS_CONTROL_ALLOW_ORIGIN) {
+        if asked.get(header::ORIGIN).is_some_and(|origin| self.knows(origin)) {
             answer.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(allow));
             answer.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
             if let Some(wanted) = asked.get(header::ACCESS_CONTROL_REQUEST_HEADERS) {

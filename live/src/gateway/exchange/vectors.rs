@@ -6,10 +6,10 @@ use http::Response;
 use windtunnel_core::{Failure, Finish, GrantFailure, Outcome};
 
 use super::{
-    Shown,
     claim::Claim,
     record::Record,
     run::{draining, stopped},
+    shown::Shown,
     wish::Wish,
 };
 use crate::{
@@ -24,16 +24,17 @@ use crate::{
 
 /// Serves a request for vectors.
 pub(super) async fn go(
-    shared: Arc<Shared>,
-    rules: Arc<Rules>,
+    shared: &Arc<Shared>,
+    rules: &Rules,
     wish: Wish,
     record: Record,
+    shown: &mut Shown,
 ) -> Result<Response<Answer>, Refusal> {
-    let (shown, submission) = (Shown::of(&wish), wish.submission());
+    let submission = wish.submission();
     let work = Arc::new(Work::new(wish.path, wish.headers, wish.body));
-    let mut claim = Claim::submit(&shared, submission, Some(Arc::clone(&work)), record);
-    let job = claim.taken().await.ok_or_else(stopped)?;
-    match wait(&shared, &rules, &mut claim, &work).await {
+    let mut claim = Claim::submit(shared, submission, Some(Arc::clone(&work)), record);
+    shown.job = Some(claim.taken().await.ok_or_else(stopped)?);
+    match wait(shared, rules, &mut claim, &work).await {
         Ok((reply, finish)) => {
             let model = finish.and_then(|finish| {
                 let queued = finish.started?.since(finish.arrived).as_nanos();
@@ -43,7 +44,7 @@ pub(super) async fn go(
             let mut answer = Response::new(Answer::once(reply.bytes));
             *answer.status_mut() = reply.status;
             *answer.headers_mut() = reply.headers;
-            shown.put(&rules, job, model, answer.headers_mut());
+            shown.put(rules, model, answer.headers_mut());
             Ok(answer)
         }
         Err(refusal) => {
