@@ -99,6 +99,8 @@ async fn anthropic_paths_have_their_own_envelope() {
     });
     assert_eq!(reply.json(), expected);
     assert_eq!((reply.header("x-request-id"), reply.reason()), (Some("mine-1"), "model_not_found"));
+    let reply = world.client().get("/messages").await;
+    assert_eq!((reply.status, &reply.json()["type"]), (405, &"error".into()));
     let reply = world.client().get("/v1/messages/nothing").await;
     assert_eq!(reply.json()["error"]["type"], "not_found_error");
     world.close().await;
