@@ -5,6 +5,7 @@
 //! of memory. What the scheduler wants goes the other way: grants to whoever brought the job, loads and stops to the
 //! [`Runtimes`], records to a [`journal`] that makes nobody wait.
 //!
+//! * [`gateway`] is the HTTP side: it brings what clients ask for to the desk, and passes on what children answer.
 //! * [`gguf`] reads the headers of model files: what the file says of its architecture, and every tensor with its type
 //!   and exact size. No weight is ever read.
 //! * [`footprint`] says from headers and the arguments of a `llama-server` how much memory the process will take, on
@@ -18,6 +19,7 @@ mod clock;
 pub mod dispatcher;
 pub mod fake;
 pub mod footprint;
+pub mod gateway;
 pub mod gguf;
 pub mod journal;
 mod runtimes;

@@ -1,6 +1,6 @@
 //! The way to the scheduler for everybody else. Nothing here waits, and nothing is lost while the dispatcher lives.
 
-use std::sync::mpsc::Sender;
+use std::sync::{Arc, mpsc::Sender};
 
 use tokio::sync::oneshot;
 use windtunnel_core::{
@@ -8,7 +8,10 @@ use windtunnel_core::{
     Reconfiguration, Request, Sent, Snapshot, Submission, View,
 };
 
-use super::orders::{Running, Ticket};
+use super::{
+    orders::{Running, Ticket},
+    ready::Ready,
+};
 use crate::{Clock, Endpoint};
 
 /// What the dispatcher is told.
@@ -27,11 +30,12 @@ pub(super) enum Message<W> {
 pub struct Desk<W> {
     pub(super) messages: Sender<Message<W>>,
     pub(super) clock: Clock,
+    pub(super) ready: Arc<Ready>,
 }
 
 impl<W> Clone for Desk<W> {
     fn clone(&self) -> Desk<W> {
-        Desk { messages: self.messages.clone(), clock: self.clock }
+        Desk { messages: self.messages.clone(), clock: self.clock, ready: Arc::clone(&self.ready) }
     }
 }
 
@@ -39,6 +43,11 @@ impl<W> Desk<W> {
     /// The clock of the run.
     pub fn clock(&self) -> Clock {
         self.clock
+    }
+
+    /// Where models answer.
+    pub fn ready(&self) -> &Ready {
+        &self.ready
     }
 
     /// Brings a job. Whoever is named in the ticket hears of it from now on.

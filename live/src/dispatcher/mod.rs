@@ -3,7 +3,9 @@
 mod desk;
 mod orders;
 mod owner;
+mod ready;
 
 pub use desk::Desk;
 pub use orders::{BatchOrder, Order, Running, Ticket, Told};
 pub use owner::{Dispatcher, Learned, Setting};
+pub use ready::Ready;

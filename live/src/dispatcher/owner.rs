@@ -13,13 +13,15 @@ use std::{
 use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::sync::CancellationToken;
 use windtunnel_core::{
-    Attempt, Effect, Effects, Grant, GrantedStep, Input, InstanceId, JobId, Note, Profile, Scheduler, Started, Time,
+    Attempt, Effect, Effects, Grant, GrantedStep, Input, InstanceId, JobId, ModelId, Note, Profile, Scheduler, Started,
+    Time,
 };
 use windtunnel_reports::journal::{End, EndCause, Header};
 
 use super::{
     desk::{Desk, Message},
     orders::{BatchOrder, Order, Running, Ticket, Told},
+    ready::Ready,
 };
 use crate::{Clock, Endpoint, LoadOrder, Runtimes, journal::Log};
 
@@ -67,10 +69,11 @@ impl Dispatcher {
         T: Runtimes + 'static,
     {
         let (messages, inbox) = mpsc::channel();
-        let desk = Desk { messages, clock };
+        let ready = Arc::new(Ready::default());
+        let desk = Desk { messages, clock, ready: Arc::clone(&ready) };
         let runtimes = runtimes(desk.clone());
         let thread = thread::Builder::new().name("scheduler".to_owned()).spawn(move || {
-            Owner::new(clock, setting, runtimes).run(&inbox);
+            Owner::new(clock, setting, runtimes, ready).run(&inbox);
         })?;
         Ok((Dispatcher { thread }, desk))
     }
@@ -91,6 +94,10 @@ struct Owner<W, R: Log, T> {
     tickets: BTreeMap<JobId, Ticket<W>>,
     /// Where instances that are ready answer.
     endpoints: BTreeMap<InstanceId, Arc<Endpoint>>,
+    /// The same for everybody, without those about to be stopped.
+    ready: Arc<Ready>,
+    /// The models of instances that load.
+    loading: BTreeMap<InstanceId, ModelId>,
     grants: BTreeMap<Attempt, CancellationToken>,
     steps: u64,
     checked: u64,
@@ -99,7 +106,7 @@ struct Owner<W, R: Log, T> {
 }
 
 impl<W: Send + Sync, R: Log, T: Runtimes> Owner<W, R, T> {
-    fn new(clock: Clock, setting: Setting<W, R>, runtimes: T) -> Owner<W, R, T> {
+    fn new(clock: Clock, setting: Setting<W, R>, runtimes: T, ready: Arc<Ready>) -> Owner<W, R, T> {
         Owner {
             clock,
             scheduler: Scheduler::new(),
@@ -109,6 +116,8 @@ impl<W: Send + Sync, R: Log, T: Runtimes> Owner<W, R, T> {
             next_job: 0,
             tickets: BTreeMap::new(),
             endpoints: BTreeMap::new(),
+            ready,
+            loading: BTreeMap::new(),
             grants: BTreeMap::new(),
             steps: 0,
             checked: 0,
@@ -161,7 +170,11 @@ impl<W: Send + Sync, R: Log, T: Runtimes> Owner<W, R, T> {
             Message::Gone { .. } | Message::Close => {}
             Message::Fact(input) => self.step(&input),
             Message::Loaded { attempt, instance, footprint, endpoint } => {
-                self.endpoints.insert(instance, Arc::new(endpoint));
+                let endpoint = Arc::new(endpoint);
+                self.endpoints.insert(instance, Arc::clone(&endpoint));
+                if let Some(model) = self.loading.remove(&instance) {
+                    self.ready.enter(instance, model, endpoint);
+                }
                 self.step(&Input::LoadFinished { attempt, instance, footprint });
             }
             Message::View(answer) => drop(answer.send(self.scheduler.view())),
@@ -197,6 +210,10 @@ impl<W: Send + Sync, R: Log, T: Runtimes> Owner<W, R, T> {
             }
             Input::Exited { instance, .. } | Input::StopFinished { instance, .. } => {
                 self.endpoints.remove(instance);
+                self.ready.leave(*instance);
+            }
+            Input::LoadFailed { instance, .. } => {
+                self.loading.remove(instance);
             }
             _ => {}
         }
@@ -208,9 +225,13 @@ impl<W: Send + Sync, R: Log, T: Runtimes> Owner<W, R, T> {
             match *effect {
                 Effect::Grant(grant) => self.grant(&grant, effects.steps(grant.steps)),
                 Effect::Load { attempt, instance, model, device, reservation } => {
+                    self.loading.insert(instance, model);
                     self.runtimes.load(LoadOrder { attempt, instance, model, device, reservation });
                 }
-                Effect::Stop { attempt, instance, .. } => self.runtimes.stop(attempt, instance),
+                Effect::Stop { attempt, instance, .. } => {
+                    self.ready.leave(instance);
+                    self.runtimes.stop(attempt, instance);
+                }
                 Effect::Abort { attempt, instance, .. } => match self.grants.get(&attempt) {
                     Some(grant) => grant.cancel(),
                     None => self.runtimes.abort_load(attempt, instance),

@@ -1,0 +1,89 @@
+//! What is left to do after an answer has ended before its time.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::sync::mpsc::UnboundedReceiver;
+use windtunnel_core::{GrantFailure, InstanceId, JobId, Sent};
+
+use crate::{
+    Running, Told,
+    gateway::{shared::Shared, upstream::until_free},
+};
+
+/// How an answer ended before its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::gateway) enum Parting {
+    /// Its client has gone.
+    Left,
+    /// It was broken off.
+    BrokenOff,
+    /// The connection to the child broke.
+    Broken,
+}
+
+/// Looks after a job and its grant until both have ended.
+pub(super) fn part(
+    shared: &Arc<Shared>,
+    parting: Parting,
+    job: Option<JobId>,
+    told: UnboundedReceiver<Told>,
+    grant: Option<(Running, Sent)>,
+) {
+    if let (Parting::Left, Some(job)) = (parting, job) {
+        shared.desk.gone(job);
+    }
+    let own = Arc::clone(shared);
+    shared.runtime.spawn(async move {
+        if let Some((running, sent)) = grant {
+            let cause = settled(&own, parting, &running).await;
+            own.desk.failed(&running, cause, sent);
+        }
+        see_off(&own, parting, told).await;
+    });
+}
+
+/// Waits until a grant's end may be said, and says why it ended.
+async fn settled(shared: &Shared, parting: Parting, running: &Running) -> GrantFailure {
+    match parting {
+        Parting::Left | Parting::BrokenOff => {
+            slot_free(shared, running).await;
+            GrantFailure::Aborted
+        }
+        Parting::Broken => {
+            death_noticed(shared, running.instance).await;
+            GrantFailure::Disconnected
+        }
+    }
+}
+
+/// Waits until the slot of a grant that was broken off is free.
+pub(in crate::gateway) async fn slot_free(shared: &Shared, running: &Running) {
+    let watch = shared.rules().settings.slot_watch;
+    let others = || shared.under_way.on(running.instance);
+    until_free(&running.endpoint, watch, others).await;
+}
+
+/// Waits a little for the supervisor to notice that a process died: its end has to be said before that of its grants, else the
+/// next grant would go to a dead process.
+pub(in crate::gateway) async fn death_noticed(shared: &Shared, instance: InstanceId) {
+    let limit = shared.rules().settings.death_notice;
+    let noticed = async {
+        while shared.desk.ready().has(instance) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    // Without notice the process lives, and only the connection broke.
+    drop(tokio::time::timeout(limit, noticed).await);
+}
+
+/// A client that left can have crossed with the job's number, or with a grant; neither may be lost.
+async fn see_off(shared: &Shared, parting: Parting, mut told: UnboundedReceiver<Told>) {
+    while let Some(told) = told.recv().await {
+        match told {
+            Told::Taken(job) if parting == Parting::Left => shared.desk.gone(job),
+            Told::Granted(order) => shared.desk.failed(&order.running, GrantFailure::Aborted, Sent::Nothing),
+            Told::Finished(_) => return,
+            Told::Taken(_) | Told::Waits(_) => {}
+        }
+    }
+}

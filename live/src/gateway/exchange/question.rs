@@ -1,0 +1,72 @@
+//! Questions to models that are loaded: how many tokens a text has, what a template makes of it.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, request::Parts};
+use hyper::body::Incoming;
+use windtunnel_core::{ModelId, Wanted};
+
+use super::{record::Record, shown::name, understood};
+use crate::{
+    Endpoint,
+    gateway::{
+        answer::Answer,
+        body,
+        refuse::{Reason, Refusal},
+        routes::Errand,
+        shared::{Rules, Shared},
+        upstream::{Question, ask, copy_answer},
+    },
+};
+
+/// The most bytes of an answer to a question.
+const SMALL_ANSWER: usize = 64 * 1024 * 1024;
+
+/// Asks a model that is loaded already; a question loads none, and waits for nobody.
+pub(in crate::gateway) async fn question(
+    shared: &Arc<Shared>,
+    rules: &Arc<Rules>,
+    errand: Errand,
+    parts: Parts,
+    body: Incoming,
+    request_id: &HeaderValue,
+) -> Result<Response<Answer>, Refusal> {
+    let mut record = Record::new(shared);
+    let wish = understood(shared, rules, errand, parts, body, request_id, &mut record).await;
+    let wish = wish.inspect_err(|refusal| record.refused(refusal))?;
+    let found = loaded(shared, rules, wish.named.wanted);
+    let (model, endpoint) = found.inspect_err(|refusal| record.refused(refusal))?;
+    let body = body::edited(&wish.body.bytes, &wish.body.edits, rules.catalogue.model(model));
+    let question = Question { method: Method::POST, path: wish.path.clone(), headers: &wish.headers, body };
+    let answer = ask(&endpoint, question, SMALL_ANSWER).await;
+    let (parts, bytes) = answer.map_err(|_| {
+        let refusal = Refusal::new(Reason::RuntimeDisconnected, "the connection to the model's process broke");
+        record.refused(&refusal);
+        refusal.after(Duration::from_secs(1))
+    })?;
+    (record.status, record.reason, record.model) = (parts.status.as_u16(), "ok", Some(model));
+    Ok(small(rules, parts.status, parts.headers, bytes, model))
+}
+
+fn small(rules: &Rules, status: StatusCode, from: HeaderMap, bytes: Bytes, model: ModelId) -> Response<Answer> {
+    let mut answer = Response::new(Answer::once(bytes));
+    *answer.status_mut() = status;
+    copy_answer(from, answer.headers_mut());
+    name(answer.headers_mut(), "x-windtunnel-model", rules.catalogue.model(model));
+    answer
+}
+
+/// A model that is loaded and may answer; of a family the best that is.
+fn loaded(shared: &Shared, rules: &Rules, wanted: Wanted) -> Result<(ModelId, Arc<Endpoint>), Refusal> {
+    let models: &[ModelId] = match &wanted {
+        Wanted::Model(model) => std::slice::from_ref(model),
+        Wanted::Family(family) => rules.catalogue.variants(*family),
+    };
+    let ready = shared.desk.ready();
+    let found = models.iter().find_map(|model| Some((*model, ready.endpoint_of(*model)?)));
+    found.ok_or_else(|| {
+        let message = "the model is not loaded, and this request loads none";
+        Refusal::new(Reason::NotLoaded, message).after(Duration::from_secs(5))
+    })
+}

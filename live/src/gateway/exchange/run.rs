@@ -1,0 +1,162 @@
+//! A job from its claim to the head of an answer.
+
+use std::{sync::Arc, time::Duration};
+
+use http::{HeaderMap, Method, StatusCode, header, response::Parts};
+use windtunnel_core::{Finish, GrantFailure, ModelId, Sent, WaitReason};
+
+use super::{
+    claim::Claim,
+    leave::{Parting, death_noticed, slot_free},
+    relay::{Relay, Shape, Verdict},
+    wish::Wish,
+};
+use crate::{
+    Order, Running, Told,
+    gateway::{
+        body::edited,
+        refuse::{Reason, Refusal, of_finish, sentence_of_wait},
+        shared::{Rules, Shared},
+        upstream::{Broken, Flow, Question, call, copy_answer, gather, says_out_of_memory},
+    },
+};
+
+/// So much of an error is searched for signs that memory ran out.
+const SEARCHED: usize = 64 * 1024;
+
+/// A job on its way.
+pub(super) struct Run {
+    pub shared: Arc<Shared>,
+    pub rules: Arc<Rules>,
+    pub wish: Wish,
+    pub claim: Claim,
+}
+
+/// A child has begun to answer.
+pub(super) struct Opened {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub relay: Relay,
+    pub model: ModelId,
+    pub queued: Duration,
+}
+
+/// How a grant came to nothing before the client had a byte of it.
+enum Fruitless {
+    /// The job may be granted again.
+    Failed(GrantFailure),
+    BrokenOff,
+}
+
+impl Run {
+    /// Waits for a grant and for the head of an answer. A grant that comes to nothing before that is given back, and the job
+    /// waits again, if the scheduler says so.
+    pub(super) async fn go(mut self) -> Result<Opened, Refusal> {
+        let mut waits = None;
+        let refusal = loop {
+            let told = tokio::select! {
+                biased;
+                told = self.claim.next() => told,
+                () = self.shared.draining.cancelled() => break draining(),
+            };
+            match told {
+                None if self.shared.draining.is_cancelled() => break draining(),
+                None => break stopped(),
+                Some(Told::Taken(_)) => {}
+                Some(Told::Waits(reason)) => waits = Some(reason),
+                Some(Told::Finished(finish)) => break self.ended(&finish, waits),
+                Some(Told::Granted(order)) => {
+                    let Order { running, .. } = order;
+                    if let Some((parts, flow)) = self.attempt(&running).await {
+                        return Ok(self.opened(running.model, parts, flow));
+                    }
+                }
+            }
+        };
+        self.claim.record.refused(&refusal);
+        Err(refusal)
+    }
+
+    fn ended(&self, finish: &Finish, waits: Option<WaitReason>) -> Refusal {
+        let now = self.shared.desk.clock().now();
+        let waits = waits.map(|reason| sentence_of_wait(reason, &self.rules.catalogue, now));
+        of_finish(finish, waits.as_deref())
+    }
+
+    /// One grant; `None`: it came to nothing, which was said.
+    async fn attempt(&mut self, running: &Running) -> Option<(Parts, Flow)> {
+        self.claim.record.granted(running.model);
+        self.claim.begin(running.clone());
+        let answer = tokio::select! {
+            biased;
+            () = running.abort.cancelled() => Err(Fruitless::BrokenOff),
+            answer = ask(&self.rules, &self.wish, running) => answer,
+        };
+        match answer {
+            Ok(answer) => return Some(answer),
+            // Nobody waits for a slot when all ends.
+            Err(Fruitless::BrokenOff) if self.shared.draining.is_cancelled() => self.claim.part(Parting::BrokenOff),
+            Err(Fruitless::BrokenOff) => {
+                slot_free(&self.shared, running).await;
+                self.claim.failed(GrantFailure::Aborted, Sent::Nothing);
+            }
+            Err(Fruitless::Failed(cause)) => {
+                match cause {
+                    GrantFailure::OutOfMemory => self.shared.desk.out_of_memory(running.device, running.instance),
+                    _ => death_noticed(&self.shared, running.instance).await,
+                }
+                self.claim.failed(cause, Sent::Nothing);
+            }
+        }
+        None
+    }
+
+    fn opened(mut self, model: ModelId, parts: Parts, flow: Flow) -> Opened {
+        let queued = self.claim.record.granted(model);
+        self.claim.record.status = parts.status.as_u16();
+        let verdict = if parts.status.is_client_error() || parts.status.is_server_error() {
+            Verdict::Rejected
+        } else {
+            Verdict::Fine
+        };
+        let shape = if is_events(&parts.headers) {
+            Shape::Events(self.wish.errand.dialect, self.wish.request_id.clone())
+        } else {
+            Shape::Text
+        };
+        let mut headers = HeaderMap::with_capacity(parts.headers.len() + 8);
+        copy_answer(parts.headers, &mut headers);
+        let relay = Relay::new(flow, self.claim, shape, verdict);
+        Opened { status: parts.status, headers, relay, model, queued }
+    }
+}
+
+/// Asks the child. An error that says that memory ran out is nobody's answer: the job may run again once there is some.
+async fn ask(rules: &Rules, wish: &Wish, running: &Running) -> Result<(Parts, Flow), Fruitless> {
+    let broken = |Broken| Fruitless::Failed(GrantFailure::Disconnected);
+    let body = edited(&wish.body.bytes, &wish.body.edits, rules.catalogue.model(running.model));
+    let question = Question { method: Method::POST, path: wish.path.clone(), headers: &wish.headers, body };
+    let (parts, mut flow) = call(&running.endpoint, question).await.map_err(broken)?;
+    if parts.status.is_server_error() {
+        let (bytes, _) = gather(&mut flow, SEARCHED).await.map_err(broken)?;
+        if says_out_of_memory(&bytes) {
+            return Err(Fruitless::Failed(GrantFailure::OutOfMemory));
+        }
+        flow.put_back(bytes);
+    }
+    Ok((parts, flow))
+}
+
+fn is_events(headers: &HeaderMap) -> bool {
+    headers.get(header::CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"))
+}
+
+/// What is answered while the daemon ends.
+pub(in crate::gateway) fn draining() -> Refusal {
+    Refusal::new(Reason::Draining, "the daemon is ending").after(Duration::from_secs(5))
+}
+
+/// What is answered when there is no scheduler.
+pub(in crate::gateway) fn stopped() -> Refusal {
+    Refusal::new(Reason::Stopped, "the scheduler has ended")
+}

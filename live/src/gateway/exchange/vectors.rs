@@ -1,0 +1,93 @@
+//! Texts to be embedded: the job waits for its steps, which [`crate::gateway::batches`] runs, and answers when all have ended.
+
+use std::{sync::Arc, time::Duration};
+
+use http::Response;
+use windtunnel_core::{Failure, Finish, GrantFailure, Outcome};
+
+use super::{
+    claim::Claim,
+    record::Record,
+    run::{draining, stopped},
+    shown::Shown,
+    wish::Wish,
+};
+use crate::{
+    Told,
+    gateway::{
+        answer::Answer,
+        batches::{Reply, Work},
+        refuse::{Reason, Refusal, of_finish, sentence_of_wait},
+        shared::{Rules, Shared},
+    },
+};
+
+/// Serves a request for vectors.
+pub(super) async fn go(
+    shared: &Arc<Shared>,
+    rules: &Rules,
+    wish: Wish,
+    record: Record,
+    shown: &mut Shown,
+) -> Result<Response<Answer>, Refusal> {
+    let submission = wish.submission();
+    let work = Arc::new(Work::new(wish.path, wish.headers, wish.body));
+    let mut claim = Claim::submit(shared, submission, Some(Arc::clone(&work)), record);
+    shown.job = Some(claim.taken().await.ok_or_else(stopped)?);
+    match wait(shared, rules, &mut claim, &work).await {
+        Ok((reply, finish)) => {
+            let model = finish.and_then(|finish| {
+                let queued = finish.started?.since(finish.arrived).as_nanos();
+                Some((finish.model?, Duration::from_nanos(queued)))
+            });
+            claim.record.served(reply.status, model);
+            let mut answer = Response::new(Answer::once(reply.bytes));
+            *answer.status_mut() = reply.status;
+            *answer.headers_mut() = reply.headers;
+            shown.put(rules, model, answer.headers_mut());
+            Ok(answer)
+        }
+        Err(refusal) => {
+            claim.record.refused(&refusal);
+            Err(refusal)
+        }
+    }
+}
+
+async fn wait(
+    shared: &Shared,
+    rules: &Rules,
+    claim: &mut Claim,
+    work: &Work,
+) -> Result<(Reply, Option<Finish>), Refusal> {
+    let mut waits = None;
+    loop {
+        let told = tokio::select! {
+            biased;
+            told = claim.next() => told,
+            () = work.refused() => return work.reply().map(|reply| (reply, None)).ok_or_else(stopped),
+            () = shared.draining.cancelled(), if !work.is_started() => return Err(draining()),
+            () = shared.cut.cancelled() => return Err(draining()),
+        };
+        match told {
+            None => return Err(stopped()),
+            Some(Told::Waits(reason)) => waits = Some(reason),
+            // Grants of texts go to whoever runs batches.
+            Some(Told::Taken(_) | Told::Granted(_)) => {}
+            Some(Told::Finished(finish)) => {
+                let rejected = Outcome::Failed(Failure::Step(GrantFailure::Rejected));
+                if let Some(reply) = work.reply()
+                    && (finish.outcome == Outcome::Completed || finish.outcome == rejected)
+                {
+                    return Ok((reply, Some(finish)));
+                }
+                if finish.outcome == Outcome::Completed {
+                    return Err(Refusal::new(Reason::RuntimeRejected, "the runtime gave no vectors"));
+                }
+                let now = shared.desk.clock().now();
+                let waits = waits.map(|reason| sentence_of_wait(reason, &rules.catalogue, now));
+                return Err(of_finish(&finish, waits.as_deref()));
+            }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! What the gateway asks of the daemon around it, and what it tells it.
+
+use std::time::Duration;
+
+use windtunnel_core::{Class, JobId, LabelId, ModelId};
+
+/// The rest of the daemon, as far as clients ask for it through the gateway.
+pub trait Operations: Send + Sync {
+    /// Everything measured, in the text form of Prometheus.
+    fn metrics(&self) -> String;
+
+    /// Readable lines of what happened after the line numbered `after`, and the number of the last.
+    fn events(&self, after: u64) -> (u64, Vec<String>);
+
+    /// Reads the configuration again; may block.
+    ///
+    /// # Errors
+    /// Says what is wrong with the file and where; nothing has changed then.
+    fn reload(&self) -> Result<String, String>;
+
+    /// Where the daemon is in its life.
+    fn phase(&self) -> Phase;
+
+    /// A request for inference was answered, refused or left. Must not wait.
+    fn answered(&self, answered: &Answered) {
+        let _ = answered;
+    }
+}
+
+/// Where the daemon is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Not everything is there yet; nothing is served.
+    Starting,
+    /// It serves.
+    Serving,
+    /// What runs may end; nothing new is taken.
+    Draining,
+}
+
+/// One request for inference, after its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answered {
+    /// Its job; `None`: it never became one.
+    pub job: Option<JobId>,
+    /// Who sent it.
+    pub label: LabelId,
+    /// Its class, where it is known.
+    pub class: Option<Class>,
+    /// The model that answered.
+    pub model: Option<ModelId>,
+    /// The status the client got; 0: it left before it got any.
+    pub status: u16,
+    /// `ok`, `left`, or the word of the reason header.
+    pub reason: &'static str,
+    /// From its arrival to its first grant.
+    pub queued: Option<Duration>,
+    /// From its arrival to the first byte of an answer.
+    pub first_byte: Option<Duration>,
+    /// From its arrival to its end.
+    pub total: Duration,
+}
+
+impl Phase {
+    /// Its name in answers.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Phase::Starting => "starting",
+            Phase::Serving => "serving",
+            Phase::Draining => "draining",
+        }
+    }
+}

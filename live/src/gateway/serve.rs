@@ -1,0 +1,100 @@
+//! Connections: accepted, served, and at the end drained.
+
+use std::{convert::Infallible, io, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
+
+use hyper::{server::conn::http1, service::service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::mpsc::{self, Sender},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{access::may_listen, service, shared::Shared};
+
+/// How long a listener rests that has no file descriptor left for a connection.
+const REST: Duration = Duration::from_millis(50);
+/// How long clients are given to take the last bytes of what was broken off.
+const LAST_BYTES: Duration = Duration::from_secs(1);
+/// How long the head of a request may take.
+const HEAD: Duration = Duration::from_secs(30);
+
+/// Serves until `shutdown`, and until what runs has ended.
+pub(super) async fn serve(shared: &Arc<Shared>, listener: TcpListener, shutdown: CancellationToken) -> io::Result<()> {
+    may_listen(&shared.rules().settings, listener.local_addr()?).map_err(io::Error::other)?;
+    let (open, mut ended) = mpsc::channel(1);
+    let closing = CancellationToken::new();
+    let accepting = accept(shared, &listener, &open, &closing);
+    let ending = async {
+        shutdown.cancelled().await;
+        drain(shared).await;
+    };
+    tokio::select! {
+        never = accepting => match never {},
+        () = ending => {}
+    }
+    drop(listener);
+    closing.cancel();
+    // Every connection has a sender, so there is nothing to receive when all have ended. Those without a request end at once; a
+    // client that reads no more is not waited for.
+    drop(open);
+    drop(tokio::time::timeout(LAST_BYTES, ended.recv()).await);
+    Ok(())
+}
+
+/// New and waiting requests are refused from here on; answers may end.
+async fn drain(shared: &Shared) {
+    shared.draining.cancel();
+    if !shared.under_way.emptied(shared.rules().settings.drain).await {
+        shared.cut.cancel();
+        shared.under_way.cut();
+    }
+}
+
+async fn accept(
+    shared: &Arc<Shared>,
+    listener: &TcpListener,
+    open: &Sender<Infallible>,
+    closing: &CancellationToken,
+) -> Infallible {
+    loop {
+        match listener.accept().await {
+            Ok((stream, peer)) => {
+                tokio::spawn(connection(Arc::clone(shared), stream, peer, closing.clone(), open.clone()));
+            }
+            Err(wrong) if of_one_connection(&wrong) => {}
+            Err(_) => tokio::time::sleep(REST).await,
+        }
+    }
+}
+
+fn of_one_connection(wrong: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
+    matches!(wrong.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)
+}
+
+async fn connection(
+    shared: Arc<Shared>,
+    stream: TcpStream,
+    peer: SocketAddr,
+    closing: CancellationToken,
+    _open: Sender<Infallible>,
+) {
+    // A frame waits for nobody; without the option it only comes later.
+    drop(stream.set_nodelay(true));
+    let service = service_fn(|request| {
+        let shared = Arc::clone(&shared);
+        async move { Ok::<_, Infallible>(service::answer(shared, peer, request).await) }
+    });
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(HEAD);
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
+    let ended = tokio::select! {
+        ended = connection.as_mut() => Some(ended),
+        () = closing.cancelled() => None,
+    };
+    if ended.is_none() {
+        connection.as_mut().graceful_shutdown();
+        drop(connection.await);
+    }
+}

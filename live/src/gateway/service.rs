@@ -1,0 +1,158 @@
+//! One request in, one answer out.
+
+use std::{sync::Arc, time::Duration};
+
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header, request::Parts};
+use hyper::body::Incoming;
+
+use super::{
+    access::{Hosts, is_loopback},
+    admin,
+    answer::Answer,
+    exchange, names,
+    operations::Phase,
+    refuse::{Reason, Refusal},
+    routes::{self, Astray, Route},
+    shared::{Rules, Shared},
+};
+use std::net::SocketAddr;
+
+/// Answers a request of a client at `peer`.
+pub(super) async fn answer(shared: Arc<Shared>, peer: SocketAddr, request: Request<Incoming>) -> Response<Answer> {
+    let rules = shared.rules();
+    let (parts, body) = request.into_parts();
+    let request_id = request_id(&shared, &parts.headers);
+    let dialect = routes::dialect(parts.uri.path());
+    let seen = Seen { shared: &shared, rules: &rules, peer, request_id: &request_id };
+    let origin = parts.headers.get(header::ORIGIN).cloned();
+    let is_head = parts.method == Method::HEAD;
+    let mut answer = match seen.route(parts, body).await {
+        Ok(answer) => answer,
+        Err(refusal) => refusal.answer(dialect, &request_id),
+    };
+    rules.cors.open(origin.as_ref(), answer.headers_mut());
+    answer.headers_mut().entry("x-request-id").or_insert(request_id);
+    if is_head { without_body(answer) } else { answer }
+}
+
+struct Seen<'a> {
+    shared: &'a Arc<Shared>,
+    rules: &'a Arc<Rules>,
+    peer: SocketAddr,
+    request_id: &'a HeaderValue,
+}
+
+impl Seen<'_> {
+    async fn route(&self, parts: Parts, body: Incoming) -> Result<Response<Answer>, Refusal> {
+        if !self.rules.hosts.allow(&parts.uri, &parts.headers) {
+            let message = "this host is not called that; configure the names it may be called by";
+            return Err(Refusal::new(Reason::ForeignHost, message));
+        }
+        let path = parts.uri.path();
+        if parts.method == Method::OPTIONS {
+            return self.options(&parts);
+        }
+        let route = routes::route(&parts.method, path).map_err(|wrong| astray(wrong, &parts.method, path))?;
+        match route {
+            Route::Infer(errand) => {
+                Ok(exchange::infer(self.shared, self.rules, errand, parts, body, self.request_id).await)
+            }
+            Route::Ask(errand) => {
+                exchange::question(self.shared, self.rules, errand, parts, body, self.request_id).await
+            }
+            Route::Models => self.known(&parts.headers).map(|()| names::all(self.rules)),
+            Route::Model(name) => self.known(&parts.headers).and_then(|()| names::one(self.rules, name)),
+            Route::Health => Ok(self.health().await),
+            Route::Ready => Ok(self.ready()),
+            Route::Metrics => {
+                self.operator(&parts)?;
+                let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+                Ok(names::text_of(kind, self.shared.operations.metrics()))
+            }
+            Route::Admin(wanted) => {
+                self.operator(&parts)?;
+                admin::answer(self.shared, self.rules, wanted, parts.uri.query()).await
+            }
+        }
+    }
+
+    fn options(&self, parts: &Parts) -> Result<Response<Answer>, Refusal> {
+        let path = parts.uri.path();
+        let allow = routes::allowed(path).ok_or(Astray::NoSuchPath);
+        let allow = allow.map_err(|wrong| astray(wrong, &parts.method, path))?;
+        let mut answer = Response::new(Answer::empty());
+        *answer.status_mut() = StatusCode::NO_CONTENT;
+        self.rules.cors.preflight(&parts.headers, allow, answer.headers_mut());
+        Ok(answer)
+    }
+
+    fn known(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+        self.rules.keys.knows(headers).map_err(exchange::no_entry)
+    }
+
+    /// Operators have a key, or sit at this machine: then no proxy and no web page stands between.
+    fn operator(&self, parts: &Parts) -> Result<(), Refusal> {
+        let refusal = |message| Err(Refusal::new(Reason::NotAdmin, message));
+        match self.rules.keys.is_admin(&parts.headers) {
+            Some(true) => Ok(()),
+            Some(false) => refusal("this needs the operator's key"),
+            None if !is_loopback(self.peer.ip()) || !Hosts::is_local(&parts.uri, &parts.headers) => {
+                refusal("without an operator's key this answers programs of this machine only")
+            }
+            None if self.rules.cors.is_foreign(&parts.headers) => refusal("web pages may not ask this"),
+            None => Ok(()),
+        }
+    }
+
+    /// Alive is who has a scheduler that answers.
+    async fn health(&self) -> Response<Answer> {
+        let view = tokio::time::timeout(Duration::from_secs(2), self.shared.desk.view()).await.ok().flatten();
+        let phase = self.shared.phase().name();
+        let Some(view) = view else {
+            let mut answer = names::json(r#"{"status":"error","reason":"the scheduler does not answer"}"#);
+            *answer.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+            return answer;
+        };
+        let stale = admin::stale(&view, &self.rules.catalogue);
+        names::json(serde_json::json!({"status": "ok", "phase": phase, "stale_monitors": stale}).to_string())
+    }
+
+    fn ready(&self) -> Response<Answer> {
+        let phase = self.shared.phase();
+        let mut answer = names::json(serde_json::json!({"status": phase.name()}).to_string());
+        if phase != Phase::Serving {
+            *answer.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+        }
+        answer
+    }
+}
+
+fn astray(astray: Astray, method: &Method, path: &str) -> Refusal {
+    match astray {
+        Astray::NoSuchPath => Refusal::new(Reason::NoSuchPath, format!("there is no path {path:?}")),
+        Astray::NotThisWay { allow } => {
+            let message = format!("{path} does not know {method}; it knows {allow}");
+            Refusal { allow: Some(allow), ..Refusal::new(Reason::WrongMethod, message) }
+        }
+    }
+}
+
+/// The client's own name for its request, if it is a sane one.
+fn request_id(shared: &Shared, headers: &HeaderMap) -> HeaderValue {
+    let sane = |value: &&HeaderValue| {
+        let fine = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b':');
+        (1..=128).contains(&value.len()) && value.as_bytes().iter().all(fine)
+    };
+    let own = headers.get("x-request-id").filter(sane);
+    // A copy, which keeps no buffer of the connection.
+    own.and_then(|value| HeaderValue::from_bytes(value.as_bytes()).ok()).unwrap_or_else(|| shared.new_request_id())
+}
+
+/// The head of an answer to `GET`.
+fn without_body(answer: Response<Answer>) -> Response<Answer> {
+    let (mut parts, body) = answer.into_parts();
+    if let Some(length) = hyper::body::Body::size_hint(&body).exact() {
+        parts.headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+    }
+    Response::from_parts(parts, Answer::empty())
+}

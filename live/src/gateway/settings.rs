@@ -1,0 +1,115 @@
+//! What the gateway is told about itself, as plain values; nothing here is parsed.
+
+use std::{fmt, time::Duration};
+
+use windtunnel_core::Class;
+
+/// How the gateway behaves.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Who may ask; empty: everybody who reaches the listener, under the label "anonymous".
+    pub keys: Vec<Key>,
+    /// The key of `/admin/*` and `/metrics`; `None`: these answer clients on loopback only.
+    pub admin_key: Option<Secret>,
+    /// Whether a listener that is not on loopback may go without keys.
+    pub without_keys: WithoutKeys,
+    /// Names by which clients may call this host, beside addresses and `localhost`; `*` allows every name.
+    pub hosts: Vec<String>,
+    /// Origins of web pages that may read answers; `*` allows all. Empty: none.
+    pub origins: Vec<String>,
+    /// The class of a request that names none, nor its key: the policy's `default_class`.
+    pub class: Class,
+    /// The most bytes of a request body, packed or not.
+    pub body_limit: usize,
+    /// How long a streaming request waits before its answer is opened with comments.
+    pub hold_after: Duration,
+    /// How often an open answer without an answer is given a comment.
+    pub keepalive: Duration,
+    /// How long answers under way may go on after the end was asked for.
+    pub drain: Duration,
+    /// How a slot is watched after its client has gone.
+    pub slot_watch: SlotWatch,
+    /// How long the supervisor is given to notice a dead process before its broken connections are reported.
+    pub death_notice: Duration,
+}
+
+/// Somebody who may ask.
+#[derive(Clone, Debug)]
+pub struct Key {
+    /// Whom reports name; its place in the list is its label.
+    pub name: String,
+    /// What is presented.
+    pub secret: Secret,
+    /// The classes it may use; empty: all.
+    pub classes: Vec<Class>,
+    /// The class of its requests that name none.
+    pub default_class: Option<Class>,
+    /// The most requests it may have under way.
+    pub most: Option<u32>,
+}
+
+/// A key's text, which no log shows.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+/// Whether everybody may ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WithoutKeys {
+    /// Without keys only programs of this machine are served.
+    LoopbackOnly,
+    /// It was said twice that everybody is to be served.
+    Anywhere,
+}
+
+/// How a child's slot is watched until it is free.
+#[derive(Clone, Copy, Debug)]
+pub struct SlotWatch {
+    /// The pause before the second look; doubles up to a quarter of a second.
+    pub first: Duration,
+    /// The longest one look may take; a child that computes a prompt does not answer.
+    pub look: Duration,
+    /// After so long the slot is believed to be free.
+    pub limit: Duration,
+}
+
+impl Secret {
+    /// Keeps `text` from logs.
+    pub fn new(text: String) -> Secret {
+        Secret(text)
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(..)")
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            keys: Vec::new(),
+            admin_key: None,
+            without_keys: WithoutKeys::LoopbackOnly,
+            hosts: Vec::new(),
+            origins: Vec::new(),
+            class: Class::Interactive,
+            body_limit: 100_000_000,
+            hold_after: Duration::from_secs(10),
+            keepalive: Duration::from_secs(12),
+            drain: Duration::from_secs(30),
+            slot_watch: SlotWatch::default(),
+            death_notice: Duration::from_millis(500),
+        }
+    }
+}
+
+impl Default for SlotWatch {
+    fn default() -> SlotWatch {
+        SlotWatch { first: Duration::from_millis(5), look: Duration::from_secs(2), limit: Duration::from_secs(30) }
+    }
+}

@@ -1,0 +1,14 @@
+//! The gateway between real sockets: a client that says what it likes, a child that answers by script, and the scheduler between
+//! them.
+
+mod access;
+mod client;
+mod failing;
+mod holding;
+mod leaving;
+mod listing;
+mod passing;
+mod refusing;
+mod upstream;
+mod vectors;
+mod world;
