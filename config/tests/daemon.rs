@@ -113,10 +113,13 @@ fn what_is_left_out_is_as_the_server_has_it() {
 #[test]
 fn a_file_that_names_no_devices_is_served_from_those_that_were_found() {
     let text = "[models.m]\ngguf = \"m.gguf\"\n[policy]\nheadroom = \"2GiB\"\n";
-    let daemon = daemon(text, &[card(0), processor()]);
-    let names: Vec<&str> = daemon.configuration.devices.iter().map(|device| device.name.as_str()).collect();
-    assert_eq!(names, ["gpu0", "cpu"]);
-    assert_eq!(daemon.configuration.devices[1].kind, DeviceKind::Unified);
+    let names = |daemon: &Daemon| {
+        let devices = daemon.configuration.devices.iter();
+        devices.map(|device| format!("{} {:?}", device.name, device.kind)).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&daemon(text, &[processor()])), ["cpu Unified"]);
+    let daemon = daemon(text, &[card(0), card(1), processor()]);
+    assert_eq!(names(&daemon), ["gpu0 Discrete", "gpu1 Discrete"]);
     assert_eq!(daemon.configuration.devices[1].headroom, Bytes::from_mib(2048));
     assert_eq!(daemon.configuration.models[0].placements.len(), 2);
     let gpu = DeviceSource { backend: Some(Backend::Cuda), id: Some("GPU-0".to_owned()), found: true };

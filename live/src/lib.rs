@@ -10,12 +10,18 @@
 //! * [`footprint`] says from headers and the arguments of a `llama-server` how much memory the process will take, on
 //!   the device and on the host, row by row, before anything is started. An estimate is needed once per model, before its
 //!   first load; afterwards the measurement replaces it.
+//! * [`monitor`] reads the memory of devices and finds out what a machine has.
+//! * [`profiles`] keeps what was learned of models over restarts.
+//! * [`model_files`] brings both together for models as a configuration names them.
 
 mod clock;
 pub mod dispatcher;
 pub mod footprint;
 pub mod gguf;
 pub mod journal;
+pub mod model_files;
+pub mod monitor;
+pub mod profiles;
 mod runtimes;
 
 pub use clock::Clock;
