@@ -252,3 +252,35 @@ fn a_scenario_may_start_from_a_daemons_configuration() {
     let error = ScenarioFile::parse(&wrong, &folder.join("over.toml")).unwrap().resolve(&[]).unwrap_err();
     assert!(error.to_string().contains("unknown key `server`"), "{error}");
 }
+
+/// Whatever stands in a file, something is said of it, at a place of that file.
+fn survives(text: &str) {
+    if let Ok(file) = DaemonFile::parse(text, Path::new("/etc/w.toml"))
+        && let Err(error) = file.resolve(&[], &[card(0), processor()])
+    {
+        let problems = error.problems();
+        assert!(!problems.is_empty() && problems.iter().all(|one| one.position.is_some()), "{error}");
+    }
+}
+
+#[test]
+fn a_file_that_is_cut_or_torn_is_refused_and_nothing_worse() {
+    for at in (0..TEXT.len()).filter(|at| TEXT.is_char_boundary(*at)) {
+        survives(&TEXT[..at]);
+        survives(&TEXT[at..]);
+    }
+    let lines: Vec<&str> = TEXT.lines().collect();
+    for at in 0..lines.len() {
+        let rest = || lines[..at].iter().chain(&lines[at + 1..]).copied();
+        survives(&rest().collect::<Vec<_>>().join("\n"));
+        let Some((key, _)) = lines[at].split_once(" = ") else { continue };
+        for value in
+            ["0", "-1", "1e400", "true", "\"\"", "\"x\"", "[]", "[1]", "[\"\"]", "{}", "{ a = 1 }", "1979-05-27"]
+        {
+            let mut lines = lines.clone();
+            let line = format!("{key} = {value}");
+            lines[at] = &line;
+            survives(&lines.join("\n"));
+        }
+    }
+}

@@ -11,6 +11,7 @@
 //!   the device and on the host, row by row, before anything is started. An estimate is needed once per model, before its
 //!   first load; afterwards the measurement replaces it.
 //! * [`monitor`] reads the memory of devices and finds out what a machine has.
+//! * [`places`] knows where things lie on a machine.
 //! * [`profiles`] keeps what was learned of models over restarts.
 //! * [`model_files`] brings both together for models as a configuration names them.
 
@@ -21,6 +22,7 @@ pub mod gguf;
 pub mod journal;
 pub mod model_files;
 pub mod monitor;
+pub mod places;
 pub mod profiles;
 mod runtimes;
 
