@@ -70,6 +70,12 @@ pub enum Command {
     Fuzz(FuzzArgs),
     /// Simulate the requests of a journal under other settings and say what would have changed.
     Whatif(WhatifArgs),
+    /// Check a daemon's configuration on this machine: files, runtimes, devices, and what fits with what.
+    Check(CheckArgs),
+    /// List models with what they take of memory, or explain that row by row.
+    Models(ModelsArgs),
+    /// List or prune what was learned of models.
+    Profiles(ProfilesArgs),
     /// Check the simulator against exact queueing results on this machine, in seconds.
     Selftest,
     /// Print a JSON Schema, or the reference of the policy's keys.
@@ -230,6 +236,74 @@ pub struct WhatifArgs {
     /// The scenario whose cards and services were recorded; its workloads are not used.
     #[arg(long, value_name = "FILE")]
     pub scenario: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  windtunnel check
+  windtunnel check config.toml --format json
+
+Exit codes: 0 all is well, 1 something on this machine is not as the configuration needs it, 2 it cannot be used.")]
+pub struct CheckArgs {
+    /// The configuration; default: windtunnel.toml here, else config.toml in the user's folder for windtunnel.
+    pub config: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  windtunnel models                                    every model of the configuration
+  windtunnel models --explain gemma4-12b               what it takes, row by row
+  windtunnel models --explain file.gguf -- -c 16384 -np 2 -ctk q8_0")]
+pub struct ModelsArgs {
+    /// Models of the configuration, or model files; default: every model of the configuration.
+    pub models: Vec<String>,
+    /// Print every part of the memory and how it comes about.
+    #[arg(long)]
+    pub explain: bool,
+    /// The configuration; default: as `check` has it.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// What model files are to be estimated for; default: the first device of this machine.
+    #[arg(long, value_enum)]
+    pub backend: Option<BackendName>,
+    /// Arguments of the runtime, for model files; one slot unless they say otherwise.
+    #[arg(last = true)]
+    pub args: Vec<String>,
+}
+
+/// What computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum BackendName {
+    Cuda,
+    Hip,
+    Vulkan,
+    Metal,
+    Cpu,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  windtunnel profiles
+  windtunnel profiles prune --config config.toml")]
+pub struct ProfilesArgs {
+    /// What to do.
+    #[arg(value_enum, default_value_t = ProfilesTask::List)]
+    pub task: ProfilesTask,
+    /// The configuration that names the state directory.
+    #[arg(long, value_name = "FILE", conflicts_with = "state_dir")]
+    pub config: Option<PathBuf>,
+    /// The state directory; default: the usual one of this user.
+    #[arg(long, value_name = "DIR")]
+    pub state_dir: Option<PathBuf>,
+}
+
+/// What to do with profiles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ProfilesTask {
+    /// Show them.
+    List,
+    /// Remove those about files that are gone or have changed.
+    Prune,
 }
 
 #[derive(Debug, Args)]

@@ -5,9 +5,11 @@ mod args;
 mod command;
 mod embedded;
 mod failure;
+mod inventory;
 mod output;
 mod progress;
 mod reading;
+mod rows;
 mod session;
 
 use std::process::ExitCode;
@@ -45,6 +47,9 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Replay(args) => command::replay::run(&args, &session),
         Command::Fuzz(args) => command::fuzz::run(&args, &session),
         Command::Whatif(args) => command::whatif::run(&args, &session),
+        Command::Check(args) => command::check::run(&args, &session),
+        Command::Models(args) => command::models::run(&args, &session),
+        Command::Profiles(args) => command::profiles::run(&args, &session),
         Command::Selftest => command::selftest::run(&session),
         Command::Schema(args) => command::schema::run(&args, &session),
     }

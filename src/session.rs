@@ -10,6 +10,7 @@ use std::{
 };
 
 use windtunnel_config::{Override, Scenario, ScenarioFile};
+use windtunnel_live::model_files::ModelFiles;
 use windtunnel_sim::Control;
 
 use crate::{
@@ -27,6 +28,8 @@ pub struct Session {
     pub control: Arc<Control>,
     /// The seed of the command line.
     pub seed: Option<u64>,
+    /// Headers of model files that were read.
+    pub model_files: Arc<ModelFiles>,
     quiet: bool,
 }
 
@@ -43,15 +46,22 @@ impl Session {
         }
         let control = Arc::new(Control::new());
         stop_on_signal(Arc::clone(&control))?;
-        Ok(Session { format: common.format, overrides, control, seed: common.seed, quiet: common.quiet })
+        let model_files = Arc::new(ModelFiles::new());
+        let Common { format, seed, quiet, .. } = *common;
+        Ok(Session { format, overrides, control, seed, model_files, quiet })
     }
 
     /// The scenario's file, or the embedded one.
     pub fn file(&self, path: Option<&Path>) -> Result<ScenarioFile, Failure> {
         match path {
-            Some(path) => Ok(ScenarioFile::load(path)?),
+            Some(path) => self.load(path),
             None => Ok(ScenarioFile::parse(embedded::KNEE, Path::new(embedded::KNEE_NAME))?),
         }
+    }
+
+    /// A scenario's file, whose models may name their files instead of their memory.
+    pub fn load(&self, path: &Path) -> Result<ScenarioFile, Failure> {
+        Ok(ScenarioFile::load(path)?.with_estimator(Arc::clone(&self.model_files) as Arc<_>))
     }
 
     /// The scenario with the command line's overrides.

@@ -113,10 +113,13 @@ fn what_is_left_out_is_as_the_server_has_it() {
 #[test]
 fn a_file_that_names_no_devices_is_served_from_those_that_were_found() {
     let text = "[models.m]\ngguf = \"m.gguf\"\n[policy]\nheadroom = \"2GiB\"\n";
-    let daemon = daemon(text, &[card(0), processor()]);
-    let names: Vec<&str> = daemon.configuration.devices.iter().map(|device| device.name.as_str()).collect();
-    assert_eq!(names, ["gpu0", "cpu"]);
-    assert_eq!(daemon.configuration.devices[1].kind, DeviceKind::Unified);
+    let names = |daemon: &Daemon| {
+        let devices = daemon.configuration.devices.iter();
+        devices.map(|device| format!("{} {:?}", device.name, device.kind)).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&daemon(text, &[processor()])), ["cpu Unified"]);
+    let daemon = daemon(text, &[card(0), card(1), processor()]);
+    assert_eq!(names(&daemon), ["gpu0 Discrete", "gpu1 Discrete"]);
     assert_eq!(daemon.configuration.devices[1].headroom, Bytes::from_mib(2048));
     assert_eq!(daemon.configuration.models[0].placements.len(), 2);
     let gpu = DeviceSource { backend: Some(Backend::Cuda), id: Some("GPU-0".to_owned()), found: true };
@@ -248,4 +251,36 @@ fn a_scenario_may_start_from_a_daemons_configuration() {
     let wrong = text.replace("[run]", "[server]\nlisten = '127.0.0.1:1'\n[run]");
     let error = ScenarioFile::parse(&wrong, &folder.join("over.toml")).unwrap().resolve(&[]).unwrap_err();
     assert!(error.to_string().contains("unknown key `server`"), "{error}");
+}
+
+/// Whatever stands in a file, something is said of it, at a place of that file.
+fn survives(text: &str) {
+    if let Ok(file) = DaemonFile::parse(text, Path::new("/etc/w.toml"))
+        && let Err(error) = file.resolve(&[], &[card(0), processor()])
+    {
+        let problems = error.problems();
+        assert!(!problems.is_empty() && problems.iter().all(|one| one.position.is_some()), "{error}");
+    }
+}
+
+#[test]
+fn a_file_that_is_cut_or_torn_is_refused_and_nothing_worse() {
+    for at in (0..TEXT.len()).filter(|at| TEXT.is_char_boundary(*at)) {
+        survives(&TEXT[..at]);
+        survives(&TEXT[at..]);
+    }
+    let lines: Vec<&str> = TEXT.lines().collect();
+    for at in 0..lines.len() {
+        let rest = || lines[..at].iter().chain(&lines[at + 1..]).copied();
+        survives(&rest().collect::<Vec<_>>().join("\n"));
+        let Some((key, _)) = lines[at].split_once(" = ") else { continue };
+        for value in
+            ["0", "-1", "1e400", "true", "\"\"", "\"x\"", "[]", "[1]", "[\"\"]", "{}", "{ a = 1 }", "1979-05-27"]
+        {
+            let mut lines = lines.clone();
+            let line = format!("{key} = {value}");
+            lines[at] = &line;
+            survives(&lines.join("\n"));
+        }
+    }
 }

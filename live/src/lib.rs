@@ -13,6 +13,10 @@
 //!   first load; afterwards the measurement replaces it.
 //! * [`children`] are the processes that run models: started, watched, stopped, and never left behind.
 //! * [`fake`] is a `llama-server` that only pretends, and runtimes made of such, for `serve --simulated` and for tests.
+//! * [`monitor`] reads the memory of devices and finds out what a machine has.
+//! * [`places`] knows where things lie on a machine.
+//! * [`profiles`] keeps what was learned of models over restarts.
+//! * [`model_files`] brings both together for models as a configuration names them.
 
 pub mod children;
 mod clock;
@@ -22,6 +26,10 @@ pub mod footprint;
 pub mod gateway;
 pub mod gguf;
 pub mod journal;
+pub mod model_files;
+pub mod monitor;
+pub mod places;
+pub mod profiles;
 mod runtimes;
 
 pub use clock::Clock;

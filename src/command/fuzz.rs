@@ -40,7 +40,7 @@ struct Budget {
 pub fn run(args: &FuzzArgs, session: &Session) -> Result<(), Failure> {
     // A scheduler that panics is a find; its message stands in it.
     panic::set_hook(Box::new(|_| {}));
-    let file = args.config.as_deref().map(|path| Ok::<_, Failure>((path, ScenarioFile::load(path)?))).transpose()?;
+    let file = args.config.as_deref().map(|path| Ok::<_, Failure>((path, session.load(path)?))).transpose()?;
     if let (true, Some((path, file))) = (args.as_is, &file) {
         return once(path, file, session);
     }

@@ -1,7 +1,10 @@
 //! The subcommands, one a file.
 
+pub mod check;
 pub mod events;
 pub mod fuzz;
+pub mod models;
+pub mod profiles;
 pub mod replay;
 pub mod report;
 pub mod schema;

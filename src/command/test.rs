@@ -68,7 +68,7 @@ fn cases(args: &TestArgs, session: &Session) -> Result<Vec<Case>, Failure> {
     let mut cases = Vec::new();
     let mut wrong = Vec::new();
     for file in files::scenarios(&args.paths)? {
-        match cases_of(&file, &session.overrides) {
+        match cases_of(&file, session) {
             Ok(found) => cases.extend(found),
             Err(failure) => wrong.push(failure.to_string()),
         }
@@ -76,8 +76,9 @@ fn cases(args: &TestArgs, session: &Session) -> Result<Vec<Case>, Failure> {
     if wrong.is_empty() { Ok(cases) } else { Err(Failure::BadInput(wrong.join("\n"))) }
 }
 
-fn cases_of(path: &Path, overrides: &[Override]) -> Result<Vec<Case>, Failure> {
-    let file = ScenarioFile::load(path)?;
+fn cases_of(path: &Path, session: &Session) -> Result<Vec<Case>, Failure> {
+    let overrides = &session.overrides;
+    let file = session.load(path)?;
     let scenario = file.resolve(overrides)?;
     if scenario.expectations.is_empty() {
         let message = format!("{} expects nothing; add an [[expect]] or leave it out", path.display());

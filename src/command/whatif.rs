@@ -43,7 +43,7 @@ pub fn run(args: &WhatifArgs, session: &Session) -> Result<(), Failure> {
     let mut drawn = Drawn::default();
     let progress = session.progress("simulating");
     for (number, run) in runs.into_iter().enumerate() {
-        let (base, changed) = scenarios(args, &run, &session.overrides)?;
+        let (base, changed) = scenarios(args, &run, session)?;
         let playback = Playback::new(run, &base, base.run.seed);
         drawn.residuals += playback.drawn().residuals;
         drawn.outputs += playback.drawn().outputs;
@@ -104,10 +104,10 @@ fn read(args: &WhatifArgs, session: &Session) -> Result<(Vec<RecordedRun>, Vec<S
 }
 
 /// The scenario as it was recorded, and with the settings.
-fn scenarios(args: &WhatifArgs, run: &RecordedRun, settings: &[Override]) -> Result<(Scenario, Scenario), Failure> {
+fn scenarios(args: &WhatifArgs, run: &RecordedRun, session: &Session) -> Result<(Scenario, Scenario), Failure> {
     let configuration = &run.started.configuration;
     let file = match &args.scenario {
-        Some(path) => ScenarioFile::load(path)?,
+        Some(path) => session.load(path)?,
         None => {
             let text = scenario_of(configuration, &run.started.residents);
             ScenarioFile::parse(&text, Path::new("the journal's configuration"))?
@@ -116,7 +116,7 @@ fn scenarios(args: &WhatifArgs, run: &RecordedRun, settings: &[Override]) -> Res
     let policy = policy_settings(&configuration.policy).into_iter();
     let mut all = policy.map(|(key, value)| Override::new(&key, &value)).collect::<Result<Vec<_>, _>>()?;
     let base = file.resolve(&all)?;
-    all.extend_from_slice(settings);
+    all.extend_from_slice(&session.overrides);
     Ok((base, file.resolve(&all)?))
 }
 

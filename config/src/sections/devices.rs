@@ -87,12 +87,15 @@ pub(crate) fn read(root: &Section<'_>) -> Devices {
     devices
 }
 
-/// Reads all groups as devices of a machine; where there are none, all that the machine was found to have are meant.
+/// Reads all groups as devices of a machine; where there are none, all cards that the machine was found to have are meant,
+/// or its processor if it has none: a model would be slow there beside a card.
 pub(crate) fn read_real(root: &Section<'_>, found: &[FoundDevice]) -> Devices {
     let mut machine = Machine::new(found);
     let mut devices = Devices::configured(root, &mut machine);
     if devices.told.is_empty() {
-        machine.all().iter().for_each(|found| devices.add_found(found));
+        let (slow, fast): (Vec<_>, Vec<_>) = machine.all().iter().partition(|found| found.backend == Backend::Cpu);
+        let meant = if fast.is_empty() { slow } else { fast };
+        meant.into_iter().for_each(|found| devices.add_found(found));
     }
     if devices.told.is_empty() {
         let example = "[[devices]] name = \"cpu\", backend = \"cpu\"";

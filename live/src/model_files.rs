@@ -1,0 +1,172 @@
+//! Models as a configuration names them: their files, their arguments and a device together tell the memory they take.
+
+use std::{path::Path, sync::Arc};
+
+use windtunnel_config::{self as config, Daemon, Estimator, Launch, Site};
+use windtunnel_core::{Bytes, Capacity, DeviceId, DeviceKind, Estimate, ModelId, Span};
+
+use crate::{
+    footprint::{Arguments, Backend, Footprint, Memory, Platform, estimate},
+    gguf::{GgufError, Header, HeaderCache, Model},
+};
+
+/// What a disk is taken to read in a second before a load was seen: a common solid-state disk.
+const READ_A_SECOND: u64 = 2 << 30;
+/// What a start takes beyond reading.
+const START: Span = Span::from_secs(1);
+
+/// Reads the headers of models and says what they take. May be shared between threads; every file is read once, and again
+/// when it has changed.
+#[derive(Debug, Default)]
+pub struct ModelFiles {
+    headers: HeaderCache,
+}
+
+/// A model and what it takes.
+#[derive(Clone, Debug)]
+pub struct Explained {
+    /// What its files say of it.
+    pub model: Model,
+    /// The arguments as its runtime understands them.
+    pub arguments: Arguments,
+    /// The memory it takes.
+    pub footprint: Footprint,
+}
+
+/// A model whose memory cannot be told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Untold {
+    /// The model.
+    pub model: ModelId,
+    /// Why.
+    pub why: String,
+}
+
+impl ModelFiles {
+    /// Nothing is read yet.
+    pub fn new() -> ModelFiles {
+        ModelFiles::default()
+    }
+
+    /// The headers of the model at `path`.
+    ///
+    /// # Errors
+    /// If a file of it cannot be read or is damaged.
+    pub fn open(&self, path: &Path) -> Result<Model, GgufError> {
+        Model::open(path, &self.headers)
+    }
+
+    /// The header of any file, such as a projector.
+    ///
+    /// # Errors
+    /// If it cannot be read or is damaged.
+    pub fn header(&self, path: &Path) -> Result<Arc<Header>, GgufError> {
+        self.headers.header(path)
+    }
+
+    /// What an instance takes that is started so, with so many slots.
+    ///
+    /// # Errors
+    /// Why that cannot be told, as a person reads it: a file, or an argument.
+    pub fn explain(&self, launch: &Launch, slots: u32, site: Site) -> Result<Explained, String> {
+        let gguf = launch.gguf.as_deref().ok_or("no model file is named")?;
+        let model = self.open(gguf).map_err(|wrong| wrong.to_string())?;
+        let arguments = Arguments::parse(&arguments(launch, slots, site)).map_err(|wrong| wrong.to_string())?;
+        let projector = arguments.projector.as_deref().map(|path| self.header(path)).transpose();
+        let projector = projector.map_err(|wrong| wrong.to_string())?;
+        let footprint = estimate(&model, projector.as_deref(), &arguments, platform(site));
+        let footprint = footprint.map_err(|wrong| wrong.to_string())?;
+        Ok(Explained { model, arguments, footprint })
+    }
+
+    /// What every model of a daemon takes on each of its devices, and which cannot be told. What the configuration says of a
+    /// footprint takes the place of an estimate. Times of loads are a guess until one was seen.
+    pub fn estimates(&self, daemon: &Daemon) -> (Vec<Estimate>, Vec<Untold>) {
+        let (mut told, mut untold) = (Vec::new(), Vec::new());
+        for (at, model) in (0..).zip(&daemon.configuration.models) {
+            let id = ModelId(at);
+            for placement in &model.placements {
+                match self.footprint_on(daemon, id, placement.device) {
+                    Ok(Some(bytes)) => told.push(Estimate {
+                        model: id,
+                        device: placement.device,
+                        footprint: bytes,
+                        load_time: load_time(bytes),
+                    }),
+                    Ok(None) => {}
+                    Err(why) => {
+                        untold.push(Untold { model: id, why });
+                        break;
+                    }
+                }
+            }
+        }
+        (told, untold)
+    }
+
+    /// What an instance of a daemon's model takes on a device; `None` where neither file nor configuration tells.
+    ///
+    /// # Errors
+    /// Why it cannot be told although there is a file.
+    pub fn footprint_on(&self, daemon: &Daemon, model: ModelId, device: DeviceId) -> Result<Option<Bytes>, String> {
+        let configured = daemon.footprints.get(model.index()).and_then(|one| one.estimate.or(one.truth));
+        let launch = daemon.launches.get(model.index()).filter(|launch| launch.gguf.is_some());
+        let (None, Some(launch)) = (configured, launch) else { return Ok(configured) };
+        let slots = daemon.configuration.model(model).map_or(1, |model| slots(model.capacity));
+        let Some(site) = site(daemon, device) else { return Ok(None) };
+        self.explain(launch, slots, site).map(|told| Some(told.footprint.charged()))
+    }
+}
+
+impl Estimator for ModelFiles {
+    fn footprint(&self, launch: &Launch, slots: u32, site: Site) -> Result<Bytes, String> {
+        self.explain(launch, slots, site).map(|told| told.footprint.charged())
+    }
+}
+
+/// Where a model on a device of a daemon runs.
+pub fn site(daemon: &Daemon, device: DeviceId) -> Option<Site> {
+    let kind = daemon.configuration.device(device)?.kind;
+    Some(Site { kind, backend: daemon.sources.get(device.index())?.backend })
+}
+
+/// The slots that a runtime is started with: one where steps run as batches, of which it gets one at a time.
+pub fn slots(capacity: Capacity) -> u32 {
+    match capacity {
+        Capacity::Slots { slots } => slots,
+        Capacity::Batch { .. } => 1,
+    }
+}
+
+/// The arguments with those that a daemon adds: on unified memory the file is not mapped unless the configuration says so,
+/// since mapped pages are nobody's until they are touched.
+fn arguments(launch: &Launch, slots: u32, site: Site) -> Vec<String> {
+    let mut arguments = launch.arguments(slots);
+    if site.kind == DeviceKind::Unified && !launch.args.iter().any(|one| one == "--mmap" || one == "--no-mmap") {
+        arguments.push("--no-mmap".to_owned());
+    }
+    arguments
+}
+
+/// A card of unknown make is taken for the most common one, a device of unknown make with unified memory too.
+fn platform(site: Site) -> Platform {
+    let backend = match (site.backend, site.kind) {
+        (Some(config::Backend::Cuda), _) => Backend::Cuda,
+        (Some(config::Backend::Hip), _) => Backend::Hip,
+        (Some(config::Backend::Vulkan), _) => Backend::Vulkan,
+        (Some(config::Backend::Metal), _) => Backend::Metal,
+        (Some(config::Backend::Cpu), _) => return Platform::host(),
+        (Some(config::Backend::Simulated) | None, DeviceKind::Discrete) => Backend::Cuda,
+        (Some(config::Backend::Simulated) | None, DeviceKind::Unified) => Backend::Metal,
+    };
+    let memory = match site.kind {
+        DeviceKind::Discrete => Memory::Discrete,
+        DeviceKind::Unified => Memory::Unified,
+    };
+    Platform { backend, memory, largest_tensor: None }
+}
+
+fn load_time(bytes: Bytes) -> Span {
+    let nanos = u128::from(bytes.get()) * 1_000_000_000 / u128::from(READ_A_SECOND);
+    START.plus(Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)))
+}

@@ -1,0 +1,144 @@
+//! What was learned of models, kept over restarts: how much memory an instance really takes, how long it takes to load, how
+//! far predictions were off.
+//!
+//! A profile belongs to a [`Subject`]: a model file as it is, the arguments of its process, its runtime and a device. If one
+//! of them changes it is another subject, of which nothing is known yet. Every subject has a file of its own in the state
+//! directory, written beside and put in its place at once, by a thread of its own: the scheduler says what it learned and
+//! goes on. A file that cannot be understood is set aside and said, and costs only what it held.
+
+mod store;
+mod subject;
+
+use std::{
+    collections::BTreeMap,
+    io,
+    path::Path,
+    sync::{
+        Arc, Mutex, PoisonError,
+        mpsc::{self, Receiver, Sender},
+    },
+    thread::{self, JoinHandle},
+};
+
+use windtunnel_core::{DeviceId, ModelId, Profile};
+
+pub use store::{Pruned, Store, Stored};
+pub use subject::{FileIdentity, Subject, subjects};
+
+/// The subject of every model on every device it may be placed on.
+pub type Subjects = BTreeMap<(ModelId, DeviceId), Subject>;
+
+/// Keeps profiles, on a thread of its own.
+#[derive(Debug)]
+pub struct Profiles {
+    say: Sender<Message>,
+    thread: Option<JoinHandle<()>>,
+    trouble: Arc<Mutex<Option<String>>>,
+}
+
+enum Message {
+    Learned(Profile),
+    Subjects(Subjects),
+    Close,
+}
+
+impl Profiles {
+    /// Starts the thread; what is learned from now on goes into `store`.
+    ///
+    /// # Errors
+    /// If the operating system starts no thread.
+    pub fn start(store: Store, subjects: Subjects) -> io::Result<Profiles> {
+        let (say, inbox) = mpsc::channel();
+        let trouble = Arc::new(Mutex::new(None));
+        let keeper = Keeper { store, subjects, trouble: Arc::clone(&trouble), due: BTreeMap::new() };
+        let thread = thread::Builder::new().name("profiles".to_owned()).spawn(move || keeper.run(&inbox))?;
+        Ok(Profiles { say, thread: Some(thread), trouble })
+    }
+
+    /// Whom the scheduler tells what it learned. He never waits.
+    pub fn learner(&self) -> Box<dyn FnMut(Profile) + Send> {
+        let say = self.say.clone();
+        // After the end nobody keeps anything any more.
+        Box::new(move |profile| drop(say.send(Message::Learned(profile))))
+    }
+
+    /// The configuration changed: what is learned from now on is about these.
+    pub fn replace(&self, subjects: Subjects) {
+        drop(self.say.send(Message::Subjects(subjects)));
+    }
+
+    /// Why the last profile could not be kept; `None`: it was.
+    pub fn trouble(&self) -> Option<String> {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Ends the thread once everything said before is kept.
+    pub fn close(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
+        drop(self.say.send(Message::Close));
+        if let Some(thread) = self.thread.take() {
+            drop(thread.join());
+        }
+    }
+}
+
+impl Drop for Profiles {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// What the thread has.
+struct Keeper {
+    store: Store,
+    subjects: Subjects,
+    trouble: Arc<Mutex<Option<String>>>,
+    /// Learned and not kept yet; of each the latest.
+    due: BTreeMap<(ModelId, DeviceId), Profile>,
+}
+
+impl Keeper {
+    fn run(mut self, inbox: &Receiver<Message>) {
+        while let Ok(first) = inbox.recv() {
+            let mut next = Some(first);
+            // What comes while the disk is busy is written once, as it is in the end.
+            while let Some(message) = next {
+                match message {
+                    Message::Learned(profile) => drop(self.due.insert((profile.model, profile.device), profile)),
+                    Message::Subjects(subjects) => {
+                        self.write();
+                        self.subjects = subjects;
+                    }
+                    Message::Close => return self.write(),
+                }
+                next = inbox.try_recv().ok();
+            }
+            self.write();
+        }
+    }
+
+    fn write(&mut self) {
+        for (place, profile) in std::mem::take(&mut self.due) {
+            let Some(subject) = self.subjects.get(&place) else { continue };
+            let trouble = self.store.put(subject, &profile).err().map(|wrong| wrong.to_string());
+            *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
+        }
+    }
+}
+
+/// Whatever a store knows of these subjects, for the start of a scheduler.
+pub fn known(store: &Store, subjects: &Subjects) -> Vec<Profile> {
+    let one = |((model, device), subject): (&(ModelId, DeviceId), &Subject)| {
+        let stored = store.get(subject)?;
+        Some(stored.profile(*model, *device))
+    };
+    subjects.iter().filter_map(one).collect()
+}
+
+/// The folder of profiles in a state directory.
+pub fn folder(state: &Path) -> std::path::PathBuf {
+    state.join("profiles")
+}
