@@ -1,6 +1,6 @@
 //! The command line.
 
-use std::{num::NonZero, path::PathBuf};
+use std::{net::SocketAddr, num::NonZero, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -70,6 +70,8 @@ pub enum Command {
     Fuzz(FuzzArgs),
     /// Simulate the requests of a journal under other settings and say what would have changed.
     Whatif(WhatifArgs),
+    /// Run the daemon: the scheduler in front of real models.
+    Serve(ServeArgs),
     /// Check a daemon's configuration on this machine: files, runtimes, devices, and what fits with what.
     Check(CheckArgs),
     /// List models with what they take of memory, or explain that row by row.
@@ -236,6 +238,46 @@ pub struct WhatifArgs {
     /// The scenario whose cards and services were recorded; its workloads are not used.
     #[arg(long, value_name = "FILE")]
     pub scenario: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  windtunnel serve --simulated                          nothing is needed: canned answers at the pace of a simulated card
+  windtunnel serve --demo                               your llama-server and the model files it finds
+  windtunnel serve --demo --model qwen3-4b.gguf --llama-server ~/llama.cpp/build/bin/llama-server
+  windtunnel serve --config windtunnel.toml --journal night.jsonl
+  windtunnel serve --simulated --listen 127.0.0.1:0     any free port; the address is the first line printed
+
+SIGTERM or Ctrl-C ends it in good order, a second one at once; SIGHUP or a changed file takes up the new configuration.
+Clients: http://127.0.0.1:8080/v1 is its OpenAI endpoint, /admin/status what it is doing, /metrics for Prometheus.")]
+pub struct ServeArgs {
+    /// The configuration; default: ./windtunnel.toml, else ~/.config/windtunnel/config.toml.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["demo", "simulated"])]
+    pub config: Option<PathBuf>,
+    /// Without a configuration: serve the model files that are found or named on the device that is found.
+    #[arg(long, conflicts_with = "simulated")]
+    pub demo: bool,
+    /// A model file for --demo; may be given several times.
+    #[arg(long, value_name = "FILE", requires = "demo")]
+    pub model: Vec<PathBuf>,
+    /// The llama-server for --demo; default: the one on PATH.
+    #[arg(long, value_name = "FILE", requires = "demo")]
+    pub llama_server: Option<PathBuf>,
+    /// Without a configuration, a model or a device: a simulated card with canned answers.
+    #[arg(long)]
+    pub simulated: bool,
+    /// Where to listen, instead of what the configuration says; port 0 is any free one.
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub listen: Option<SocketAddr>,
+    /// Serve other machines although the configuration has no keys.
+    #[arg(long)]
+    pub public: bool,
+    /// Where to keep what is learned and which processes were started.
+    #[arg(long, value_name = "DIR")]
+    pub state_dir: Option<PathBuf>,
+    /// Write a journal: every request, decision and reading of memory, never a prompt.
+    #[arg(long, value_name = "FILE")]
+    pub journal: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -15,12 +15,19 @@ mod session;
 use std::process::ExitCode;
 
 use clap::Parser;
+use windtunnel_live::children::{BECOME_CHILD, become_child};
 
 use args::{Arguments, Command};
 use failure::Failure;
-use session::Session;
+use session::{Session, Signals};
 
 fn main() -> ExitCode {
+    let mut words = std::env::args_os().skip(1);
+    if words.next().is_some_and(|word| word == BECOME_CHILD) {
+        // Only comes back if it could not become what it was to be.
+        eprintln!("error: {}", become_child(&words.collect::<Vec<_>>()));
+        return ExitCode::from(127);
+    }
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(wrong) => {
@@ -37,7 +44,12 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: Arguments) -> Result<(), Failure> {
-    let session = Session::new(&arguments.common)?;
+    let signals = match arguments.command {
+        // The daemon knows what to do with each of them.
+        Command::Serve(_) => Signals::Own,
+        _ => Signals::Stop,
+    };
+    let session = Session::new(&arguments.common, signals)?;
     match arguments.command {
         Command::Sim(args) => command::sim::run(&args, &session),
         Command::Sweep(args) => command::sweep::run(&args, &session),
@@ -47,6 +59,7 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Replay(args) => command::replay::run(&args, &session),
         Command::Fuzz(args) => command::fuzz::run(&args, &session),
         Command::Whatif(args) => command::whatif::run(&args, &session),
+        Command::Serve(args) => command::serve::run(&args, &session),
         Command::Check(args) => command::check::run(&args, &session),
         Command::Models(args) => command::models::run(&args, &session),
         Command::Profiles(args) => command::profiles::run(&args, &session),

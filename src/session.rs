@@ -33,9 +33,18 @@ pub struct Session {
     quiet: bool,
 }
 
+/// Who deals with signals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signals {
+    /// The first stops what runs and keeps what is done.
+    Stop,
+    /// The command itself.
+    Own,
+}
+
 impl Session {
     /// Sets up threads and Ctrl-C, and reads the overrides.
-    pub fn new(common: &Common) -> Result<Session, Failure> {
+    pub fn new(common: &Common, signals: Signals) -> Result<Session, Failure> {
         let mut overrides = common.sets.iter().map(|set| Override::parse(set)).collect::<Result<Vec<_>, _>>()?;
         if let Some(seed) = common.seed {
             overrides.push(Override::new("run.seed", &seed.to_string())?);
@@ -45,7 +54,9 @@ impl Session {
             pool.build_global().map_err(|wrong| Failure::BadInput(format!("start {threads} threads: {wrong}")))?;
         }
         let control = Arc::new(Control::new());
-        stop_on_signal(Arc::clone(&control))?;
+        if signals == Signals::Stop {
+            stop_on_signal(Arc::clone(&control))?;
+        }
         let model_files = Arc::new(ModelFiles::new());
         let Common { format, seed, quiet, .. } = *common;
         Ok(Session { format, overrides, control, seed, model_files, quiet })
@@ -84,6 +95,11 @@ impl Session {
         }
     }
 
+    /// The same for other threads.
+    pub fn teller(&self) -> Teller {
+        Teller { quiet: self.quiet }
+    }
+
     /// Shows progress while the result is alive: on a terminal, unless asked to be quiet.
     pub fn progress(&self, what: &str) -> Progress {
         Progress::start(what, Work::Runs(Arc::clone(&self.control)), self.quiet)
@@ -102,6 +118,27 @@ impl Session {
     /// An error if the work was stopped, naming what is kept of it.
     pub fn unless_interrupted(&self, kept: &str) -> Result<(), Failure> {
         if self.control.is_interrupted() { Err(Failure::Interrupted(kept.to_owned())) } else { Ok(()) }
+    }
+}
+
+/// Tells things on stderr, unless asked to be quiet.
+#[derive(Clone, Copy, Debug)]
+pub struct Teller {
+    quiet: bool,
+}
+
+impl Teller {
+    pub fn remark(self, text: &str) {
+        if !self.quiet {
+            anstream::eprintln!("note: {text}");
+        }
+    }
+
+    /// A line of a process's output.
+    pub fn line(self, from: &str, text: &str) {
+        if !self.quiet {
+            anstream::eprintln!("{from}: {text}");
+        }
     }
 }
 

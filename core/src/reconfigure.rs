@@ -3,7 +3,8 @@
 use alloc::vec::Vec;
 
 use crate::{
-    Configuration, Effects, Estimate, Failure, InstanceId, JobId, Nonsense, Note, Outcome, Reconfiguration, Scheduler, StopCause,
+    Configuration, Effects, Estimate, Failure, InstanceId, JobId, Nonsense, Note, Outcome, Reconfiguration, Scheduler,
+    StopCause,
 };
 
 impl Scheduler {

@@ -14,18 +14,22 @@
 //! * [`children`] are the processes that run models: started, watched, stopped, and never left behind.
 //! * [`fake`] is a `llama-server` that only pretends, and runtimes made of such, for `serve --simulated` and for tests.
 //! * [`monitor`] reads the memory of devices and finds out what a machine has.
+//! * [`metrics`] counts what the scheduler does, for a monitoring system.
+//! * [`daemon`] puts all rooms together: `windtunnel serve`.
 //! * [`places`] knows where things lie on a machine.
 //! * [`profiles`] keeps what was learned of models over restarts.
 //! * [`model_files`] brings both together for models as a configuration names them.
 
 pub mod children;
 mod clock;
+pub mod daemon;
 pub mod dispatcher;
 pub mod fake;
 pub mod footprint;
 pub mod gateway;
 pub mod gguf;
 pub mod journal;
+pub mod metrics;
 pub mod model_files;
 pub mod monitor;
 pub mod places;

@@ -47,6 +47,24 @@ pub trait Runtimes: Send {
     fn read(&mut self, device: DeviceId);
 }
 
+impl<T: Runtimes + ?Sized> Runtimes for Box<T> {
+    fn load(&mut self, order: LoadOrder) {
+        (**self).load(order);
+    }
+
+    fn stop(&mut self, attempt: Attempt, instance: InstanceId) {
+        (**self).stop(attempt, instance);
+    }
+
+    fn abort_load(&mut self, attempt: Attempt, instance: InstanceId) {
+        (**self).abort_load(attempt, instance);
+    }
+
+    fn read(&mut self, device: DeviceId) {
+        (**self).read(device);
+    }
+}
+
 /// Who reads the memory of devices, as those who start processes need him. No method but [`Watcher::footprint`] may wait.
 pub trait Watcher: Send + Sync {
     /// Reads a device soon; ends in [`Desk::snapshot`](crate::Desk::snapshot).

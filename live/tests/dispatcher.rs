@@ -110,6 +110,7 @@ fn bench(name: &str, limit: u64) -> Bench {
         learned: Box::new(|_| {}),
         batches: send,
         measured: Box::new(|_| {}),
+        broken: Box::new(|violation| panic!("{violation}")),
     };
     let own = Arc::clone(&log);
     let (dispatcher, desk) = Dispatcher::start(Clock::start(), setting, |desk| AtOnce { desk, log: own }).unwrap();

@@ -9,6 +9,7 @@ pub mod replay;
 pub mod report;
 pub mod schema;
 pub mod selftest;
+pub mod serve;
 pub mod sim;
 pub mod sweep;
 pub mod test;

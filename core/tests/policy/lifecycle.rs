@@ -94,7 +94,11 @@ fn a_new_order_sorts_what_waits_already() {
     let urgent = world.submit(Submission { deadline: Some(Span::from_millis(50)), ..request(0, Class::Interactive) });
     let mut configuration = world.scheduler.configuration().clone();
     configuration.policy.classes[0].order = Order::Edf;
-    world.input(Input::Reconfigured(Box::new(Reconfiguration { configuration, removed: Vec::new(), estimates: Vec::new() })));
+    world.input(Input::Reconfigured(Box::new(Reconfiguration {
+        configuration,
+        removed: Vec::new(),
+        estimates: Vec::new(),
+    })));
     world.finish(first);
     assert!(world.runs(urgent));
 }
@@ -142,7 +146,11 @@ fn a_job_that_runs_finds_its_family_again_when_models_are_added() {
     let family = Submission { wanted: Wanted::Family(FamilyId(0)), ..request(0, Class::Interactive) };
     let job = world.submit(family);
     set.models.push(model("new", slots(1), (10, 0), &[0]));
-    world.input(Input::Reconfigured(Box::new(Reconfiguration { configuration: set, removed: Vec::new(), estimates: Vec::new() })));
+    world.input(Input::Reconfigured(Box::new(Reconfiguration {
+        configuration: set,
+        removed: Vec::new(),
+        estimates: Vec::new(),
+    })));
     world.fail(job, GrantFailure::Disconnected, Sent::Nothing);
     assert!(world.runs(job), "it goes back to the queue of its family, not to that of the new model");
 }

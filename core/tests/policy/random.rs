@@ -227,7 +227,11 @@ impl Storm {
                 let mut changed = configuration.clone();
                 changed.policy = random_policy(&mut self.dice);
                 let removed = if self.dice.one_in(3) { vec![ModelId(0)] } else { Vec::new() };
-                self.input(Input::Reconfigured(Box::new(Reconfiguration { configuration: changed, removed, estimates: Vec::new() })));
+                self.input(Input::Reconfigured(Box::new(Reconfiguration {
+                    configuration: changed,
+                    removed,
+                    estimates: Vec::new(),
+                })));
             }
             5 => {
                 let (attempt, instance) = (Attempt(self.dice.roll(1_000_000)), InstanceId(99));

@@ -27,6 +27,8 @@ use crate::{Clock, Endpoint, LoadOrder, Runtimes, journal::Log};
 
 /// Invariants are checked after so many steps.
 const CHECKED_EVERY: u64 = 65_536;
+/// So many broken invariants are kept for the end of the journal.
+const MOST_VIOLATIONS: usize = 100;
 
 /// Keeps what the scheduler learns of a model over restarts; may not wait.
 pub type Learned = Box<dyn FnMut(Profile) + Send>;
@@ -45,6 +47,8 @@ pub struct Setting<W, R: Log> {
     pub batches: UnboundedSender<BatchOrder<W>>,
     /// Is told how long every step of the scheduler took; must not wait.
     pub measured: Box<dyn FnMut(Duration) + Send>,
+    /// Is told of invariants that do not hold; must not wait.
+    pub broken: Box<dyn FnMut(&str) + Send>,
 }
 
 /// The thread that owns the scheduler.
@@ -275,7 +279,12 @@ impl<W: Send + Sync, R: Log, T: Runtimes> Owner<W, R, T> {
         if cfg!(debug_assertions) || self.steps.is_multiple_of(CHECKED_EVERY) {
             self.checked += 1;
             if let Err(broken) = self.scheduler.check() {
-                self.violations.push(format!("at {}: {broken}", self.last));
+                let violation = format!("at {}: {broken}", self.last);
+                (self.setting.broken)(&violation);
+                // The first ones tell the story; what follows from them would fill the memory.
+                if self.violations.len() < MOST_VIOLATIONS {
+                    self.violations.push(violation);
+                }
             }
         }
     }

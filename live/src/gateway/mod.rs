@@ -38,7 +38,7 @@ pub use access::may_listen;
 pub use batches::Work;
 pub use catalogue::{Catalogue, Named};
 pub use operations::{Answered, Operations, Phase};
-pub use refuse::{reason_of_failure, reason_of_refusal, reason_of_wait, sentence_of_wait};
+pub use refuse::{reason_of_failure, reason_of_overdue, reason_of_refusal, reason_of_wait, sentence_of_wait};
 pub use settings::{Key, Secret, Settings, SlotWatch, WithoutKeys};
 
 use std::sync::Arc;

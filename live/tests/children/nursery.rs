@@ -215,6 +215,7 @@ fn setting(tell: Sender<Input>) -> Setting<(), Facts> {
         learned: Box::new(|_| {}),
         batches: tokio::sync::mpsc::unbounded_channel().0,
         measured: Box::new(|_| {}),
+        broken: Box::new(|violation| panic!("{violation}")),
     }
 }
 

@@ -86,6 +86,7 @@ fn bench(name: &str) -> Bench {
         learned: Box::new(|_| {}),
         batches: mpsc::unbounded_channel().0,
         measured: Box::new(|_| {}),
+        broken: Box::new(|violation| panic!("{violation}")),
     };
     let controls = Arc::new(Mutex::new(None));
     let kept = Arc::clone(&controls);

@@ -202,6 +202,7 @@ impl World {
             learned: Box::new(|_| {}),
             batches: send,
             measured: Box::new(|_| {}),
+            broken: Box::new(|violation| panic!("{violation}")),
         };
         let log = Arc::new(Mutex::new(Vec::new()));
         let (own, child) = (Arc::clone(&log), upstream.address);

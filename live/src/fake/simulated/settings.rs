@@ -1,7 +1,7 @@
 //! What simulated runtimes are told of cards and models.
 
-use windtunnel_config::{Card, Scenario, Service};
-use windtunnel_core::{Bytes, Capability, Capacity, DeviceKind, ServiceTimes};
+use windtunnel_config::{Card, Daemon, Footprint, Scenario, Service};
+use windtunnel_core::{Bytes, Capability, Capacity, Configuration, DeviceKind, ServiceTimes};
 
 use crate::fake::{Kind, Pace, Settings};
 
@@ -42,31 +42,54 @@ const CONTEXT_A_SLOT: u32 = 131_072;
 impl From<&Scenario> for SimulatedSettings {
     /// The cards and models of a scenario. What varies there (the noise of batch times, faults) does not here.
     fn from(scenario: &Scenario) -> SimulatedSettings {
-        let devices = scenario.configuration.devices.iter().enumerate().map(|(place, device)| SimulatedDevice {
-            kind: device.kind,
-            memory: device.memory,
-            card: scenario.cards.get(place).cloned().unwrap_or_default(),
-        });
-        let models = (0..scenario.configuration.models.len()).map(|place| model(scenario, place));
-        SimulatedSettings { devices: devices.collect(), models: models.collect() }
+        let Scenario { configuration, cards, services, footprints, .. } = scenario;
+        Told { configuration, cards, services, footprints }.settings()
     }
 }
 
-fn model(scenario: &Scenario, place: usize) -> SimulatedModel {
-    let services = scenario.services.get(place).map(Vec::as_slice).unwrap_or_default();
-    let footprint = scenario.footprints.get(place).and_then(|footprint| footprint.truth);
-    let mut server = Settings::default();
-    if let Some(model) = scenario.configuration.models.get(place) {
-        server.model = model.name.clone();
-        server.slots = match model.capacity {
-            Capacity::Slots { slots } => slots,
-            // One batch at a time is what the scheduler sends.
-            Capacity::Batch { .. } => 1,
-        };
-        server.kind = kind(&model.capabilities, model.capacity);
-        server.context = CONTEXT_A_SLOT.saturating_mul(server.slots);
+impl From<&Daemon> for SimulatedSettings {
+    /// The cards and models of a daemon whose devices are simulated.
+    fn from(daemon: &Daemon) -> SimulatedSettings {
+        let Daemon { configuration, cards, services, footprints, .. } = daemon;
+        Told { configuration, cards, services, footprints }.settings()
     }
-    SimulatedModel { footprint, paces: services.iter().map(|service| service.as_ref().map(pace)).collect(), server }
+}
+
+/// What scenarios and daemons have in common.
+struct Told<'a> {
+    configuration: &'a Configuration,
+    cards: &'a [Card],
+    services: &'a [Vec<Option<Service>>],
+    footprints: &'a [Footprint],
+}
+
+impl Told<'_> {
+    fn settings(&self) -> SimulatedSettings {
+        let devices = self.configuration.devices.iter().enumerate().map(|(place, device)| SimulatedDevice {
+            kind: device.kind,
+            memory: device.memory,
+            card: self.cards.get(place).cloned().unwrap_or_default(),
+        });
+        let models = (0..self.configuration.models.len()).map(|place| self.model(place));
+        SimulatedSettings { devices: devices.collect(), models: models.collect() }
+    }
+
+    fn model(&self, place: usize) -> SimulatedModel {
+        let services = self.services.get(place).map(Vec::as_slice).unwrap_or_default();
+        let footprint = self.footprints.get(place).and_then(|footprint| footprint.truth);
+        let mut server = Settings::default();
+        if let Some(model) = self.configuration.models.get(place) {
+            server.model = model.name.clone();
+            server.slots = match model.capacity {
+                Capacity::Slots { slots } => slots,
+                // One batch at a time is what the scheduler sends.
+                Capacity::Batch { .. } => 1,
+            };
+            server.kind = kind(&model.capabilities, model.capacity);
+            server.context = CONTEXT_A_SLOT.saturating_mul(server.slots);
+        }
+        SimulatedModel { footprint, paces: services.iter().map(|service| service.as_ref().map(pace)).collect(), server }
+    }
 }
 
 /// Models that work in batches give vectors, unless they say what else.

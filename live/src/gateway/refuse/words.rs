@@ -1,6 +1,6 @@
 //! Words and sentences for what the scheduler says.
 
-use windtunnel_core::{DeviceId, Failure, GrantFailure, Time, WaitReason};
+use windtunnel_core::{DeviceId, Failure, GrantFailure, Overdue, Time, WaitReason};
 
 use super::Reason;
 use crate::gateway::catalogue::Catalogue;
@@ -13,6 +13,14 @@ pub fn reason_of_refusal(refusal: windtunnel_core::Refusal) -> &'static str {
 /// The word for why a job failed: the one of the reason header.
 pub fn reason_of_failure(failure: Failure) -> &'static str {
     failed(failure).word()
+}
+
+/// The word for what a job waited too long for: the one of the reason header.
+pub fn reason_of_overdue(overdue: Overdue) -> &'static str {
+    match overdue {
+        Overdue::MaxWait => Reason::QueueExpired.word(),
+        Overdue::Hopeless => Reason::DeadlineHopeless.word(),
+    }
 }
 
 pub(super) fn refused(refusal: windtunnel_core::Refusal) -> Reason {

@@ -1,0 +1,112 @@
+//! What each room is told, from the configuration.
+
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+
+use windtunnel_config::Daemon;
+use windtunnel_core::{Capacity, DeviceId, Estimate, Model, ModelId, Profile, Span, Started};
+use windtunnel_reports::journal::{DeviceFacts, Header, ModelFacts, SCHEMA, Source, WarmupRule, WorkloadFacts};
+
+use crate::{
+    Clock,
+    gateway::{Key, Secret, Settings, WithoutKeys},
+    places,
+};
+
+/// The first line of the journal.
+pub(super) fn header(daemon: &Daemon, clock: Clock) -> Header {
+    let configuration = &daemon.configuration;
+    let used = |device: DeviceId| {
+        configuration.models.iter().any(|model| model.placements.iter().any(|place| place.device == device))
+    };
+    let devices = (0..).map(DeviceId).zip(&configuration.devices);
+    let devices = devices.map(|(id, device)| DeviceFacts {
+        name: device.name.clone(),
+        used: used(id),
+        // How much a device gains by side-by-side work is not known before it was measured.
+        side_by_side: 1.0,
+    });
+    let model = |model: &Model| ModelFacts {
+        name: model.name.clone(),
+        capacity: vec![None; configuration.devices.len()],
+        at_once: match model.capacity {
+            Capacity::Slots { slots } => slots,
+            Capacity::Batch { max, wait: _ } => max,
+        },
+    };
+    let workload = |name: &String| WorkloadFacts {
+        name: name.clone(),
+        arrivals: "as clients ask".to_owned(),
+        closed_loop: false,
+        class: configuration.policy.default_class,
+        capacity: None,
+    };
+    Header {
+        schema: SCHEMA,
+        program: env!("CARGO_PKG_VERSION").to_owned(),
+        source: Source::Live,
+        title: "a daemon".to_owned(),
+        seed: configuration.seed,
+        replication: 0,
+        horizon: None,
+        jobs: None,
+        warmup: WarmupRule::Fixed(Span::ZERO),
+        wall_clock: Some(clock.wall_clock()),
+        devices: devices.collect(),
+        models: configuration.models.iter().map(model).collect(),
+        workloads: configuration.labels.iter().map(workload).collect(),
+        remarks: BTreeMap::new(),
+    }
+}
+
+/// The first input of the scheduler.
+pub(super) fn started(daemon: &Daemon, profiles: Vec<Profile>, estimates: Vec<Estimate>) -> Started {
+    Started { configuration: daemon.configuration.clone(), profiles, estimates, residents: Vec::new() }
+}
+
+/// How the gateway behaves.
+///
+/// # Errors
+/// If the text of a key cannot be had; says which.
+pub(super) fn gateway(daemon: &Daemon) -> Result<Settings, String> {
+    let server = &daemon.server;
+    let mut keys = Vec::new();
+    let mut admin_key = None;
+    for key in &daemon.keys {
+        let text = key.secret.read().map_err(|wrong| format!("the key {:?} {wrong}", key.name))?;
+        let secret = Secret::new(text);
+        if key.admin && admin_key.is_none() {
+            admin_key = Some(secret.clone());
+        }
+        keys.push(Key {
+            name: key.name.clone(),
+            secret,
+            classes: key.classes.clone(),
+            default_class: key.class,
+            most: key.max_in_flight,
+        });
+    }
+    Ok(Settings {
+        keys,
+        admin_key,
+        without_keys: if server.public { WithoutKeys::Anywhere } else { WithoutKeys::LoopbackOnly },
+        hosts: server.hosts.clone(),
+        origins: server.cors.clone(),
+        class: daemon.configuration.policy.default_class,
+        body_limit: usize::try_from(server.body_limit.get()).unwrap_or(usize::MAX),
+        hold_after: lasting(server.keepalive_after),
+        keepalive: lasting(server.keepalive_every),
+        drain: lasting(server.drain),
+        ..Settings::default()
+    })
+}
+
+/// A span as the operating system counts time.
+pub(super) fn lasting(span: Span) -> Duration {
+    Duration::from_nanos(span.as_nanos())
+}
+
+/// The program that a model is started with, where it is found.
+pub(super) fn program(daemon: &Daemon, model: ModelId) -> Option<PathBuf> {
+    let own = daemon.launches.get(model.index()).and_then(|launch| launch.runtime.clone());
+    places::program(&own.unwrap_or_else(|| daemon.server.llama_server.clone()))
+}
