@@ -1,8 +1,12 @@
 //! The command line.
 
+mod load;
+
 use std::{net::SocketAddr, num::NonZero, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub use load::{Cache, EndpointArgs, LoadArgs};
 
 /// A GPU scheduler for local language models, and the wind tunnel it is tested in.
 #[derive(Debug, Parser)]
@@ -78,6 +82,8 @@ pub enum Command {
     Models(ModelsArgs),
     /// List or prune what was learned of models.
     Profiles(ProfilesArgs),
+    /// Put a load on an OpenAI endpoint and report what its clients see.
+    Load(LoadArgs),
     /// Check the simulator against exact queueing results on this machine, in seconds.
     Selftest,
     /// Print a JSON Schema, or the reference of the policy's keys.
@@ -107,7 +113,12 @@ pub struct SimArgs {
 #[command(after_help = "Examples:
   windtunnel sweep --report knee                          the embedded scenario on 1, 2 and 4 cards
   windtunnel sweep scenario.toml --devices 1,2,4 --rates 1000,2000,4000
-  windtunnel sweep scenario.toml --format json > sweep.json")]
+  windtunnel sweep scenario.toml --format json > sweep.json
+  windtunnel sweep small.toml --live http://127.0.0.1:8080 --report out
+
+With --live every replication of every point takes its time, one after another: points x replications x (horizon +
+cool-down), and a search for the rate at a target runs some fifteen rates more, to within 5%. So keep all three small: five
+rates, 3 replications and 60s take a quarter of an hour.")]
 pub struct SweepArgs {
     /// The scenario; default: the embedded knee sweep.
     pub scenario: Option<PathBuf>,
@@ -120,6 +131,14 @@ pub struct SweepArgs {
     /// Write sweep.json, sweep.csv, sweep.txt and charts into this folder.
     #[arg(long, value_name = "DIR")]
     pub report: Option<PathBuf>,
+    /// Run the points against this OpenAI endpoint instead of simulated cards.
+    #[arg(long, value_name = "URL", conflicts_with = "devices")]
+    pub live: Option<String>,
+    /// How long requests may take to end after each live run before they are broken off.
+    #[arg(long, value_name = "SPAN", requires = "live", default_value = "10s")]
+    pub cool_down: String,
+    #[command(flatten)]
+    pub endpoint: EndpointArgs,
 }
 
 #[derive(Debug, Args)]

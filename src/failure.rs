@@ -56,6 +56,12 @@ impl From<windtunnel_reports::journal::JournalError> for Failure {
     }
 }
 
+impl From<windtunnel_live::load::LoadError> for Failure {
+    fn from(wrong: windtunnel_live::load::LoadError) -> Failure {
+        Failure::BadInput(wrong.to_string())
+    }
+}
+
 /// Output errors: only stdout is written without naming a file.
 impl From<io::Error> for Failure {
     fn from(wrong: io::Error) -> Failure {

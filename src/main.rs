@@ -63,6 +63,7 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Check(args) => command::check::run(&args, &session),
         Command::Models(args) => command::models::run(&args, &session),
         Command::Profiles(args) => command::profiles::run(&args, &session),
+        Command::Load(args) => command::load::run(&args, &session),
         Command::Selftest => command::selftest::run(&session),
         Command::Schema(args) => command::schema::run(&args, &session),
     }

@@ -11,6 +11,7 @@ use std::{
 };
 
 use indicatif::{HumanCount, ProgressBar, ProgressState, ProgressStyle};
+use windtunnel_live::load::Gauge;
 use windtunnel_sim::Control;
 
 use crate::reading::Reading;
@@ -24,6 +25,8 @@ pub enum Work {
     Search(Arc<Control>, Arc<AtomicU64>),
     /// Files being read.
     Files(Arc<Reading>),
+    /// Requests to an endpoint.
+    Load(Arc<Gauge>),
 }
 
 /// A progress bar that follows some [`Work`] for as long as it lives.
@@ -62,6 +65,7 @@ impl Work {
             Work::Runs(control) => (control.millionths_done(), control.runs_planned() * 1_000_000),
             Work::Search(_, millionths) => (millionths.load(Ordering::Relaxed), 1_000_000),
             Work::Files(reading) => (reading.bytes(), reading.total()),
+            Work::Load(gauge) => gauge.millionths(),
         }
     }
 
@@ -69,6 +73,15 @@ impl Work {
         match self {
             Work::Runs(control) | Work::Search(control, _) => control.steps(),
             Work::Files(reading) => reading.records(),
+            Work::Load(gauge) => gauge.sent(),
+        }
+    }
+
+    /// What else is worth showing.
+    fn beside(&self) -> String {
+        match self {
+            Work::Runs(_) | Work::Search(..) | Work::Files(_) => String::new(),
+            Work::Load(gauge) => format!("  {} under way", HumanCount(gauge.sent().saturating_sub(gauge.ended()))),
         }
     }
 
@@ -76,19 +89,26 @@ impl Work {
         match self {
             Work::Runs(_) | Work::Search(..) => "steps",
             Work::Files(_) => "records",
+            Work::Load(_) => "requests",
         }
     }
 }
 
 fn bar(what: &str, work: Work) -> ProgressBar {
-    let template = format!("{{prefix}} {{wide_bar}} {{percent:>3}}%  {{rate}} {}/s  {{eta}} left", work.unit());
+    let template =
+        format!("{{prefix}} {{wide_bar}} {{percent:>3}}%  {{rate}} {}/s{{beside}}  {{eta}} left", work.unit());
+    let shown = work.clone();
+    let beside = move |_: &ProgressState, out: &mut dyn std::fmt::Write| {
+        // A bar that cannot be drawn is no reason to stop.
+        let _ = write!(out, "{}", shown.beside());
+    };
     let rate = move |state: &ProgressState, out: &mut dyn std::fmt::Write| {
         let seconds = state.elapsed().as_secs_f64().max(1e-3);
         // A bar that cannot be drawn is no reason to stop.
         let _ = write!(out, "{}", HumanCount((work.steps() as f64 / seconds) as u64));
     };
     let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
-    ProgressBar::new(1).with_prefix(what.to_owned()).with_style(style.with_key("rate", rate))
+    ProgressBar::new(1).with_prefix(what.to_owned()).with_style(style.with_key("rate", rate).with_key("beside", beside))
 }
 
 impl Drop for Progress {

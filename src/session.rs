@@ -10,7 +10,7 @@ use std::{
 };
 
 use windtunnel_config::{Override, Scenario, ScenarioFile};
-use windtunnel_live::model_files::ModelFiles;
+use windtunnel_live::{load::Gauge, model_files::ModelFiles};
 use windtunnel_sim::Control;
 
 use crate::{
@@ -113,6 +113,11 @@ impl Session {
     /// The same for files that are being read.
     pub fn reading(&self, what: &str, reading: &Arc<Reading>) -> Progress {
         Progress::start(what, Work::Files(Arc::clone(reading)), self.quiet)
+    }
+
+    /// The same for requests that are sent to an endpoint.
+    pub fn loading(&self, what: &str, gauge: &Arc<Gauge>) -> Progress {
+        Progress::start(what, Work::Load(Arc::clone(gauge)), self.quiet)
     }
 
     /// An error if the work was stopped, naming what is kept of it.

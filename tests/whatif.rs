@@ -38,6 +38,69 @@ inputs = { uniform = [1, 40] }
 arrivals = { process = "poisson", rate = 3 }
 "#;
 
+/// Two models that do not fit beside each other, a game that comes and goes, and a load that fails; with room for FAULT.
+const MEMORY: &str = r#"
+title = "two models, one card"
+[run]
+horizon = "400s"
+warmup = "0s"
+[[devices]]
+name = "gpu"
+memory = "16GiB"
+load = { fixed = "500ms", bandwidth = "8GiB/s" }
+stop = "200ms"
+release = "100ms"
+[models.chat]
+footprint = "6GiB"
+measured = true
+slots = 1
+service = { kind = "batch", alpha = "400ms", beta = "100ms", noise = "exponential" }
+[models.agent]
+footprint = "10GiB"
+measured = true
+slots = 1
+service = { kind = "batch", alpha = "200ms", beta = "100ms", noise = "exponential" }
+[policy]
+hot_ttl = "2s"
+min_residency = "2s"
+[[faults]]
+kind = "foreign_memory"
+curve = [["100s", "2GiB"], ["150s", "0GiB"]]
+[[faults]]
+kind = "failed_load"
+model = "agent"
+at = "200s"
+FAULT
+[[workload]]
+name = "user"
+model = "chat"
+arrivals = { process = "poisson", rate = 0.1 }
+[[workload]]
+name = "agents"
+class = "background"
+model = "agent"
+arrivals = { process = "poisson", rate = 0.3 }
+"#;
+
+/// Generations side by side; TIMES are those of the card.
+const SLOTS: &str = r#"
+title = "four slots"
+[run]
+horizon = "400s"
+warmup = "0s"
+[[devices]]
+name = "gpu"
+[models.m]
+slots = 4
+service = { kind = "slots", TIMES }
+[[workload]]
+name = "requests"
+model = "m"
+prompt_tokens = { uniform = [50, 800] }
+output_tokens = { lognormal = { median = 60, cv = 0.5 } }
+arrivals = { process = "poisson", rate = 1.6 }
+"#;
+
 fn windtunnel(arguments: &[&str]) -> Output {
     let command = Command::new(env!("CARGO_BIN_EXE_windtunnel")).args(arguments).output();
     command.expect("the program starts")
@@ -49,11 +112,14 @@ struct Recorded(PathBuf);
 impl Recorded {
     /// Of clients with this patience, as TOML.
     fn new(name: &str, patience: &str) -> Recorded {
+        Recorded::of(name, &SCENARIO.replace("PATIENCE", patience))
+    }
+
+    fn of(name: &str, scenario: &str) -> Recorded {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         fs::create_dir_all(&folder).expect("the folder is made");
         let recorded = Recorded(folder);
-        fs::write(recorded.path("scenario.toml"), SCENARIO.replace("PATIENCE", patience))
-            .expect("the scenario is written");
+        fs::write(recorded.path("scenario.toml"), scenario).expect("the scenario is written");
         let out = windtunnel(&["sim", &recorded.path("scenario.toml"), "--journal", &recorded.path("run.jsonl")]);
         assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
         recorded
@@ -150,4 +216,79 @@ fn what_is_not_known_is_said() {
         let said = String::from_utf8_lossy(&out.stderr).into_owned();
         assert!(said.contains(part), "{said}");
     }
+}
+
+#[test]
+fn loads_evictions_and_other_programs_are_met_again() {
+    let recorded = Recorded::of("whatif-memory", &MEMORY.replace("FAULT", ""));
+    let scenario = recorded.path("scenario.toml");
+    let again = recorded.whatif(&["--scenario", &scenario]);
+    for class in again["classes"].as_array().expect("a list") {
+        assert_eq!(class["verdict"], "same", "{class}");
+        assert!(number(&class["fidelity"]["requests"]) > 20.0, "{class}");
+        close(class);
+    }
+    // A card that holds both: nobody waits for a load any more, and the median shows it.
+    let roomy = recorded.whatif(&["--scenario", &scenario, "--set", "devices.gpu.memory=24GiB"]);
+    let user = &roomy["classes"][0];
+    assert_eq!((&user["class"], &user["verdict"]), (&"interactive".into(), &"better".into()), "{user}");
+    let median = &user["difference"]["latency_p50"];
+    let (by, low, high) = (number(&median["by"]), number(&median["low"]), number(&median["high"]));
+    assert!(low <= by && by <= high && high < 0.0, "{median}");
+    let table = windtunnel(&[
+        "whatif",
+        &recorded.path("run.jsonl"),
+        "--scenario",
+        &scenario,
+        "--quiet",
+        "--set",
+        "devices.gpu.memory=24GiB",
+    ]);
+    let table = String::from_utf8_lossy(&table.stdout).into_owned();
+    assert!(table.lines().any(|line| line.contains("latency p50") && line.contains(" to -")), "{table}");
+}
+
+#[test]
+fn what_a_slow_hour_did_to_requests_is_not_done_to_them_again() {
+    let fault = "[[faults]]\nkind = \"slow_device\"\nfactor = 3\nat = \"50s\"\nfor = \"200s\"\n[[faults]]\nkind = \"crash\"\nmodel = \"agent\"\nat = \"300s\"";
+    let recorded = Recorded::of("whatif-faults", &MEMORY.replace("FAULT", fault));
+    let again = recorded.whatif(&["--scenario", &recorded.path("scenario.toml")]);
+    let classes = again["classes"].as_array().expect("a list");
+    classes.iter().for_each(|class| assert_eq!(class["verdict"], "same", "{class}"));
+    close(&classes[0]);
+    let remarks = again["remarks"].to_string();
+    for part in
+        ["faults of the scenario that strike work are left out", "a process failed; failures are not played again"]
+    {
+        assert!(remarks.contains(part), "{part}: {remarks}");
+    }
+}
+
+#[test]
+fn what_was_a_generations_own_makes_up_for_a_model_that_is_off() {
+    let times = |factor: f64| {
+        let [fixed, token, alpha, beta] = [20.0, 0.5, 10.0, 4.0].map(|ms| ms * factor);
+        let times = format!(
+            "prefill_fixed = \"{fixed}ms\", prefill_per_token = \"{token}ms\", decode_alpha = \"{alpha}ms\", decode_beta = \"{beta}ms\""
+        );
+        SLOTS.replace("TIMES", &times)
+    };
+    let recorded = Recorded::of("whatif-slots", &times(1.0));
+    // Told that everything takes half as long, each request is found to take twice what the model says.
+    let off = recorded.path("off.toml");
+    fs::write(&off, times(0.5)).expect("the scenario is written");
+    let again = recorded.whatif(&["--scenario", &off]);
+    let class = &again["classes"][0];
+    assert!(number(&class["fidelity"]["requests"]) > 500.0, "{class}");
+    close(class);
+    let faster = recorded.whatif(&[
+        "--scenario",
+        &off,
+        "--set",
+        "models.m.service={kind=\"slots\",prefill_fixed=\"5ms\",prefill_per_token=\"0.125ms\",decode_alpha=\"2.5ms\",decode_beta=\"1ms\"}",
+    ]);
+    let class = &faster["classes"][0];
+    assert_eq!(class["verdict"], "better", "{class}");
+    let (was, is) = (number(&class["again"]["latency_p50"]), number(&class["changed"]["latency_p50"]));
+    assert!(is < 0.55 * was, "half of every time: {was} and {is}");
 }

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// A body counts as no more than this, so that the sum over a queue does not overflow.
-const MOST_BODY: Bytes = Bytes::from_mib(1 << 16);
+pub(crate) const MOST_BODY: Bytes = Bytes::from_mib(1 << 16);
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Job {

@@ -2,8 +2,9 @@
 //!
 //! A bounded proportional-integral controller. The integral grows by a 256th of itself with a miss and shrinks by a
 //! hundredth of that with a job that is in time, so it rests where one in a hundred is late. While hardly any is late a refusal
-//! counts as a job in time: a margin that refuses nearly everything learns as fast as another. The proportional part adds half of the smoothed miss
-//! rate beyond the target while the integral catches up. The integral stays within a quarter and four (anti-windup).
+//! counts as a job in time: a margin that refuses nearly everything learns as fast as another. Where none is late at all, as in
+//! the beginning, nothing is known of how far it is from the right one, and a refusal counts sixteenfold. The proportional part
+//! adds half of the smoothed miss rate beyond the target while the integral catches up. The integral stays within a quarter and four (anti-windup).
 
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +23,11 @@ const SLOWNESS: u64 = 256;
 const SMOOTHING: u64 = 64;
 /// Whether hardly any job is late is said over so many.
 const LONG_SMOOTHING: u64 = 2048;
+/// Fewer late jobs than this are hardly any, and fewer than that are none.
+const HARDLY_ANY: u64 = TARGET / 2;
+const NONE: u64 = TARGET / 64;
+/// A refusal counts for so many jobs in time where none is late.
+const HASTE: u64 = 16;
 /// A margin is noted again when it has moved by one part in so many.
 const WORTH_NOTING: u64 = 16;
 
@@ -41,11 +47,13 @@ pub(crate) struct Margin {
 enum Verdict {
     InTime,
     Late,
+    /// It was not let in.
+    Refused,
 }
 
 impl Default for Margin {
     fn default() -> Margin {
-        Margin { integral: UNIT, missed: TARGET, noted: UNIT, lately: TARGET }
+        Margin { integral: UNIT, missed: TARGET, noted: UNIT, lately: 0 }
     }
 }
 
@@ -61,6 +69,9 @@ impl Margin {
         let (integral, seen) = match verdict {
             Verdict::Late => (self.integral + step * (ONE - TARGET) / ONE, ONE),
             Verdict::InTime => (self.integral - step * TARGET / ONE, 0),
+            Verdict::Refused if self.lately > HARDLY_ANY => return,
+            Verdict::Refused if self.lately >= NONE => (self.integral - step * TARGET / ONE, 0),
+            Verdict::Refused => (self.integral - step * TARGET * HASTE / ONE, 0),
         };
         self.integral = integral.clamp(LEAST, MOST);
         self.missed = (self.missed * (SMOOTHING - 1) + seen) / SMOOTHING;
@@ -102,12 +113,8 @@ impl Scheduler {
             if self.policy().classes[class.index()].admission != Admission::Adaptive {
                 continue;
             }
-            let refused = matches!(finish.outcome, Outcome::Refused(_));
             let Some(verdict) = verdict(finish, self.now) else { continue };
             let margin = &mut self.margins[class.index()];
-            if refused && margin.lately > TARGET / 2 {
-                continue;
-            }
             margin.steer(verdict);
             if margin.integral.abs_diff(margin.noted) > margin.noted / WORTH_NOTING {
                 margin.noted = margin.integral;
@@ -123,7 +130,8 @@ fn verdict(finish: &Finish, now: Time) -> Option<Verdict> {
     let deadline = finish.deadline?;
     match finish.outcome {
         Outcome::Completed if now > deadline => Some(Verdict::Late),
-        Outcome::Completed | Outcome::Refused(Refusal::DeadlineUnreachable { .. }) => Some(Verdict::InTime),
+        Outcome::Completed => Some(Verdict::InTime),
+        Outcome::Refused(Refusal::DeadlineUnreachable { .. }) => Some(Verdict::Refused),
         Outcome::TimedOut(_) => Some(Verdict::Late),
         Outcome::Refused(_) | Outcome::Failed(_) | Outcome::Cancelled => None,
     }
@@ -144,5 +152,20 @@ mod tests {
         assert_eq!((margin.integral, margin.widened(Span::from_millis(1)) >= Span::from_millis(4)), (MOST, true));
         (0..100_000).for_each(|_| margin.steer(Verdict::InTime));
         assert_eq!((margin.integral, margin.widened(Span::from_millis(1))), (LEAST, Span::from_micros(250)));
+    }
+
+    #[test]
+    fn refusals_count_the_more_the_fewer_are_late() {
+        let after = |refusals: usize, mut margin: Margin| {
+            (0..refusals).for_each(|_| margin.steer(Verdict::Refused));
+            margin.integral * 1000 / UNIT
+        };
+        assert_eq!(after(1_100, Margin::default()), 502, "half in a second of a busy card");
+        let mut hardly = Margin::default();
+        hardly.steer(Verdict::Late);
+        let before = hardly.integral * 1000 / UNIT;
+        assert_eq!((before, after(256, hardly)), (1003, 993), "one in a hundred steps of a 256th");
+        (0..20).for_each(|_| hardly.steer(Verdict::Late));
+        assert_eq!(after(10_000, hardly), hardly.integral * 1000 / UNIT, "with too many late they say nothing");
     }
 }

@@ -12,7 +12,7 @@ use crate::{
     Attempt, Class, InstanceId, JobId, ModelId, Order, Scheduler, Unsound,
     device::DeviceState,
     instance::{Instance, Running, Slot},
-    job::Job,
+    job::{Job, MOST_BODY},
     memory::MOST_BOOKED,
     queue::{ClassQueue, Line, LineId, Scope},
     scheduler::{Checkpoint, ModelState, Phase},
@@ -96,6 +96,7 @@ impl Scheduler {
         }
         within(format_args!("{place}.chunk"), job.chunk.into(), 1, u32::MAX.into())?;
         within(format_args!("{place}.inputs"), job.inputs.into(), 1, u32::MAX.into())?;
+        within(format_args!("{place}.body"), job.body.get(), 0, MOST_BODY.get())?;
         equal(format_args!("{place}.steps"), job.steps.into(), job.inputs.div_ceil(job.chunk).into())?;
         within(format_args!("{place}.granted"), job.granted.into(), 0, job.steps.into())?;
         let parts = u64::from(job.running) + job.again.len() as u64 + u64::from(job.done);

@@ -53,7 +53,10 @@ pub struct MemoryView {
     pub owed: Bytes,
     /// When it was last read.
     pub read_at: Option<Time>,
-    /// Whether the monitor answers.
+    /// For how long the monitor has said nothing, once that is longer than `monitor_stale`. It may have nothing to say; it is
+    /// asked when something is to be loaded.
+    pub silent_for: Option<Span>,
+    /// Whether the monitor answers when it is asked.
     pub monitor: MonitorHealth,
     /// How scarce unified memory is.
     pub pressure: PressureLevel,
@@ -143,6 +146,7 @@ impl Scheduler {
             foreign: memory.foreign,
             owed: pending.iter().fold(Bytes::ZERO, |sum, one| sum.plus(one.needs)),
             read_at: memory.read_at,
+            silent_for: self.silent_for(id),
             monitor: memory.health,
             pressure: memory.pressure.level,
         }

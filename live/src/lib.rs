@@ -19,6 +19,8 @@
 //! * [`places`] knows where things lie on a machine.
 //! * [`profiles`] keeps what was learned of models over restarts.
 //! * [`model_files`] brings both together for models as a configuration names them.
+//! * [`load`] is the other side of the wire: it sends the requests of a scenario to an endpoint, at their times, and
+//!   records what a client sees.
 
 pub mod children;
 mod clock;
@@ -29,6 +31,7 @@ pub mod footprint;
 pub mod gateway;
 pub mod gguf;
 pub mod journal;
+pub mod load;
 pub mod metrics;
 pub mod model_files;
 pub mod monitor;

@@ -91,7 +91,7 @@ impl ModelFiles {
                         model: id,
                         device: placement.device,
                         footprint: bytes,
-                        load_time: load_time(bytes),
+                        load_time: load_time(daemon, placement.device, bytes),
                     }),
                     Ok(None) => {}
                     Err(why) => {
@@ -166,7 +166,13 @@ fn platform(site: Site) -> Platform {
     Platform { backend, memory, largest_tensor: None }
 }
 
-fn load_time(bytes: Bytes) -> Span {
+/// How long a load takes before one was seen: of a simulated device it is known.
+fn load_time(daemon: &Daemon, device: DeviceId, bytes: Bytes) -> Span {
+    let simulated =
+        daemon.sources.get(device.index()).is_some_and(|one| one.backend == Some(config::Backend::Simulated));
+    if let Some(card) = daemon.cards.get(device.index()).filter(|_| simulated) {
+        return card.upkeep.load_time(bytes);
+    }
     let nanos = u128::from(bytes.get()) * 1_000_000_000 / u128::from(READ_A_SECOND);
     START.plus(Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)))
 }

@@ -105,7 +105,13 @@ fn single_server(draws: &[f64], sink: &mut impl Sink) -> End {
             sink.effect(Time::from_nanos(now), &grant(attempt), &[step]);
         }
     }
-    End { t: Time::from_nanos(now), cause: EndCause::Exhausted, invariants_checked: 0, violations: Vec::new() }
+    End {
+        t: Time::from_nanos(now),
+        cause: EndCause::Exhausted,
+        invariants_checked: 0,
+        violations: Vec::new(),
+        remarks: std::collections::BTreeMap::new(),
+    }
 }
 
 fn submission() -> Submission {

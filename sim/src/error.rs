@@ -21,4 +21,7 @@ pub enum SimError {
     /// The journal cannot be written; a simulation without its journal would be worth nothing.
     #[error("write the journal: {0}")]
     Journal(#[from] std::io::Error),
+    /// Whoever runs the points of a sweep elsewhere cannot.
+    #[error("{0}")]
+    Elsewhere(Box<dyn std::error::Error + Send + Sync>),
 }

@@ -2,9 +2,10 @@
 //!
 //! A [`Setup`] is a scenario made ready. Running one replication of it drives the scheduler from one thing that happens
 //! to the next and tells a recorder of every step. Everything random is drawn from streams of its own per workload, so two
-//! policies meet the same world.
+//! policies meet the same world. [`Callers`] are its requests without its cards, for whoever sends them elsewhere.
 
 mod arrivals;
+mod callers;
 mod cards;
 mod control;
 mod error;
@@ -24,6 +25,7 @@ pub mod sweep;
 pub mod theory;
 pub mod trace;
 
+pub use callers::{Call, Callers};
 pub use control::Control;
 pub use error::SimError;
 pub use replications::Outcome;

@@ -1,8 +1,11 @@
 //! `windtunnel fuzz`: random worlds are searched for a broken rule; what is found is written as a scenario.
 
+mod watchdog;
+
 use std::{
     panic,
     path::{Path, PathBuf},
+    process,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -13,7 +16,7 @@ use std::{
 use serde_json::json;
 use windtunnel_config::{Override, ScenarioFile, parse_span};
 use windtunnel_core::Class;
-use windtunnel_sim::fuzz::{Find, Findings, Frozen, Ground, Progress, Search, Tally, as_it_stands};
+use windtunnel_sim::fuzz::{Find, Findings, Frozen, Ground, Progress, Pulses, Search, Tally, as_it_stands};
 
 use crate::{
     args::{Format, FuzzArgs},
@@ -42,26 +45,42 @@ pub fn run(args: &FuzzArgs, session: &Session) -> Result<(), Failure> {
     panic::set_hook(Box::new(|_| {}));
     let file = args.config.as_deref().map(|path| Ok::<_, Failure>((path, session.load(path)?))).transpose()?;
     if let (true, Some((path, file))) = (args.as_is, &file) {
-        return once(path, file, session);
+        return once(path, file, &args.out, session);
     }
     let overrides = own_overrides(session);
     let ground = file.map(|(path, file)| Ground::new(&file, path, &overrides)).transpose()?;
     let seed = session.seed.unwrap_or_else(fresh_seed);
     let budget = Budget::new(args)?;
     let progress = session.searching("searching", &budget.over);
-    let findings = Search { seed, ground }.run(&session.control, |so_far| budget.allows(so_far))?;
+    let (search, pulses) = (Search { seed, ground }, Pulses::new(rayon::current_num_threads()));
+    let (format, started) = (session.format, budget.started);
+    let stuck = |findings: &Findings| end_stuck(deliver(seed, findings, &args.out, format, started.elapsed()));
+    let findings =
+        watchdog::watched(&pulses, stuck, || search.run(&session.control, &pulses, |so_far| budget.allows(so_far)))?;
     drop(progress);
-    let took = budget.started.elapsed();
-    let files = write(&args.out, &findings)?;
-    print(&match session.format {
-        Format::Table => table(seed, &findings, &files, took),
-        Format::Json => format!("{}\n", as_json(seed, &findings, &files, took)),
-        Format::Csv => csv(&findings, &files),
-    })?;
+    deliver(seed, &findings, &args.out, format, started.elapsed())?;
     if !findings.finds.is_empty() {
         return Err(Failure::Unmet);
     }
     session.unless_interrupted(&format!("{} worlds were searched and nothing was found", findings.worlds))
+}
+
+/// Writes and says what was found.
+fn deliver(seed: u64, findings: &Findings, out: &Path, format: Format, took: Duration) -> Result<(), Failure> {
+    let files = write(out, findings)?;
+    print(&match format {
+        Format::Table => table(seed, findings, &files, took),
+        Format::Json => format!("{}\n", as_json(seed, findings, &files, took)),
+        Format::Csv => csv(findings, &files),
+    })
+}
+
+/// The program ends although a thread of it does not.
+fn end_stuck(delivered: Result<(), Failure>) {
+    if let Err(wrong) = delivered {
+        anstream::eprintln!("a step of the scheduler does not return, and that cannot be written down: {wrong}");
+    }
+    process::exit(1);
 }
 
 /// Those of the user; the seed chooses worlds and is no setting of one.
@@ -99,8 +118,12 @@ impl Budget {
     }
 }
 
-fn once(path: &Path, file: &ScenarioFile, session: &Session) -> Result<(), Failure> {
-    let (tally, found) = as_it_stands(file, path, &session.overrides, &session.control)?;
+fn once(path: &Path, file: &ScenarioFile, out: &Path, session: &Session) -> Result<(), Failure> {
+    let (pulses, format, started) = (Pulses::new(1), session.format, Instant::now());
+    let seed = session.seed.unwrap_or_default();
+    let stuck = |findings: &Findings| end_stuck(deliver(seed, findings, out, format, started.elapsed()));
+    let (tally, found) =
+        watchdog::watched(&pulses, stuck, || as_it_stands(file, path, &session.overrides, &pulses, &session.control))?;
     let (rule, message) = found.clone().unwrap_or_default();
     print(&match session.format {
         Format::Json => format!("{}\n", json!({ "steps": tally.steps, "rule": rule, "message": message })),

@@ -3,6 +3,7 @@
 pub mod check;
 pub mod events;
 pub mod fuzz;
+pub mod load;
 pub mod models;
 pub mod profiles;
 pub mod replay;

@@ -1,6 +1,6 @@
 //! `windtunnel sim`: one scenario, all replications.
 
-use std::fs;
+use std::{fs, path::Path};
 
 use windtunnel_config::parse_span;
 use windtunnel_sim::Setup;
@@ -8,7 +8,7 @@ use windtunnel_sim::Setup;
 use crate::{args::SimArgs, command::report::deliver, failure::Failure, session::Session};
 
 pub fn run(args: &SimArgs, session: &Session) -> Result<(), Failure> {
-    spare_scenario(args)?;
+    spare_scenario(args.journal.as_deref(), args.scenario.as_deref())?;
     let mut setup = Setup::new(session.scenario(args.scenario.as_deref())?)?;
     if let Some(text) = &args.checkpoint {
         let every = parse_span(text).map_err(|wrong| Failure::BadInput(format!("--checkpoint {text}: {wrong}")))?;
@@ -27,8 +27,8 @@ pub fn run(args: &SimArgs, session: &Session) -> Result<(), Failure> {
 }
 
 /// An error if the journal would take the scenario's place.
-fn spare_scenario(args: &SimArgs) -> Result<(), Failure> {
-    let (Some(journal), Some(scenario)) = (&args.journal, &args.scenario) else { return Ok(()) };
+pub fn spare_scenario(journal: Option<&Path>, scenario: Option<&Path>) -> Result<(), Failure> {
+    let (Some(journal), Some(scenario)) = (journal, scenario) else { return Ok(()) };
     let same = matches!((fs::canonicalize(journal), fs::canonicalize(scenario)), (Ok(one), Ok(other)) if one == other);
     if same {
         let message = format!("--journal {}: would overwrite the scenario; give another file", journal.display());

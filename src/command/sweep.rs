@@ -1,11 +1,14 @@
-//! `windtunnel sweep`: a grid of settings, and the knees of the systems on it.
+//! `windtunnel sweep`: a grid of settings, and the knees of the systems on it, simulated or against an endpoint.
 
+mod live;
+
+use windtunnel_config::ScenarioFile;
 use windtunnel_reports::{
     chart::sweep_charts,
     report::SweepReport,
     table::{sweep_csv, sweep_table},
 };
-use windtunnel_sim::sweep::{SweepOptions, sweep};
+use windtunnel_sim::sweep::{Effort, SweepOptions, SweepOutcome, sweep};
 
 use crate::{
     args::{Format, SweepArgs},
@@ -24,15 +27,35 @@ pub fn run(args: &SweepArgs, session: &Session) -> Result<(), Failure> {
     }
     let file = session.file(args.scenario.as_deref())?;
     file.resolve(&session.overrides)?;
-    let options =
-        SweepOptions { overrides: session.overrides.clone(), devices: args.devices.clone(), rates: args.rates.clone() };
-    let progress = session.progress("sweeping");
-    let outcome = sweep(&file, &options, &session.control)?;
-    drop(progress);
+    let options = SweepOptions {
+        overrides: session.overrides.clone(),
+        devices: args.devices.clone(),
+        rates: args.rates.clone(),
+        effort: Effort::default(),
+    };
+    let outcome = match &args.live {
+        Some(url) => live::sweep(&file, options, url, args, session)?,
+        None => simulated(&file, &options, args, session)?,
+    };
     if !outcome.report.points.is_empty() {
         deliver(&outcome.report, args, session)?;
     }
     session.unless_interrupted(&format!("{} of {} points were finished", outcome.report.points.len(), outcome.asked))
+}
+
+fn simulated(
+    file: &ScenarioFile,
+    options: &SweepOptions,
+    args: &SweepArgs,
+    session: &Session,
+) -> Result<SweepOutcome, Failure> {
+    if args.endpoint.is_given() {
+        return Err(Failure::BadInput(
+            "--key, --key-env, --cache and --plain are for an endpoint: give its --live URL as well".to_owned(),
+        ));
+    }
+    let _progress = session.progress("sweeping");
+    Ok(sweep(file, options, &session.control)?)
 }
 
 fn deliver(report: &SweepReport, args: &SweepArgs, session: &Session) -> Result<(), Failure> {

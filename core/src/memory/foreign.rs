@@ -41,6 +41,7 @@ impl Scheduler {
         self.released(snapshot, used);
         self.others(snapshot, used);
         self.note_foreign(id, effects);
+        self.settle_shortages(id, effects);
     }
 
     fn heard(&mut self, id: DeviceId, effects: &mut Effects) {
@@ -124,7 +125,7 @@ impl Scheduler {
         let id = snapshot.device;
         let ours = self.ours(snapshot);
         let booked = self.booked(id);
-        let moving = self.devices[id.index()].instances.iter().any(|one| self.instances[one.index()].slot.is_moving());
+        let moving = self.moves(id);
         let memory = &mut self.devices[id.index()].memory;
         let gone = memory.leftovers.iter().fold(Bytes::ZERO, |sum, one| sum.plus(one.bytes));
         let frozen = moving || !memory.leftovers.is_empty() || memory.frozen > 0;

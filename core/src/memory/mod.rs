@@ -142,6 +142,13 @@ impl Scheduler {
         Some(read_at.after(self.policy().monitor_stale).after(Span::from_nanos(1)))
     }
 
+    /// For how long a device whose memory is known has not been read, once that is longer than `monitor_stale`.
+    pub(crate) fn silent_for(&self, id: DeviceId) -> Option<Span> {
+        let memory = &self.devices[id.index()].memory;
+        let silent = self.now.since(memory.read_at.unwrap_or(Time::ZERO));
+        (memory.is_known() && silent > self.policy().monitor_stale).then_some(silent)
+    }
+
     /// When a stale device is asked again.
     pub(crate) fn asks_again(&self, id: DeviceId) -> Option<Time> {
         self.devices[id.index()].memory.asked_at.map(|at| at.after(ASK_AGAIN))

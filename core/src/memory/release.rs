@@ -90,8 +90,7 @@ impl Scheduler {
     pub(crate) fn freeze_due(&self, id: DeviceId) -> Option<Time> {
         let device = &self.devices[id.index()];
         let memory = &device.memory;
-        let moving = || device.instances.iter().any(|one| self.instances[one.index()].slot.is_moving());
-        let frozen = memory.frozen > 0 && memory.leftovers.is_empty() && !moving();
+        let frozen = memory.frozen > 0 && memory.leftovers.is_empty() && !self.moves(id);
         let last = memory.read_at.filter(|_| frozen)?.max(memory.thaw_asked);
         Some(last.after(READ_EVERY))
     }

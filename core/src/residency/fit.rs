@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
+use super::raise::Raised;
 use crate::{Bytes, DeviceId, Effect, Effects, Estimate, InstanceId, ModelId, Profile, Scheduler, Span};
 
 /// What is known of a model's memory and load time on one device.
@@ -13,7 +14,7 @@ pub(crate) struct Needs {
     pub estimate: Option<Bytes>,
     pub measured: Option<Bytes>,
     /// What a load needs at least since one ran out of memory.
-    pub raised: Option<Bytes>,
+    pub raised: Option<Raised>,
     pub load_time: Span,
 }
 
@@ -51,12 +52,17 @@ impl Scheduler {
         self.models[model.index()].places.iter().find(|one| one.device == device)
     }
 
+    /// What is believed since a load of a model ran out of memory on a device.
+    pub(crate) fn raised(&self, model: ModelId, device: DeviceId) -> Option<Raised> {
+        self.needs(model, device)?.raised
+    }
+
     /// The memory a load reserves: what was measured, or else the estimate and the device's headroom; more after it ran out.
     pub(crate) fn need(&self, model: ModelId, device: DeviceId) -> Bytes {
         let Some(needs) = self.needs(model, device) else { return Bytes::ZERO };
         let headroom = self.configuration.devices[device.index()].headroom;
         let estimated = needs.estimate.map_or(Bytes::ZERO, |bytes| bytes.plus(headroom));
-        needs.measured.unwrap_or(estimated).max(needs.raised.unwrap_or(Bytes::ZERO))
+        needs.measured.unwrap_or(estimated).max(needs.raised.map_or(Bytes::ZERO, |raised| raised.to))
     }
 
     /// What a resident instance holds until it is read: what was measured, or else the estimate.

@@ -21,7 +21,7 @@ pub(crate) struct Loads {
     /// Whether it has been loaded at the start of the run.
     pub preloaded: bool,
     /// Whether the last load that ran out of memory was tried again.
-    retried: bool,
+    pub retried: bool,
 }
 
 /// A load that is about to begin.
@@ -114,23 +114,6 @@ impl Scheduler {
             }
         }
         self.settle_all(effects);
-    }
-
-    /// The measurement proved wrong: more is needed than was tried, and than there was. One retry comes at once, with an
-    /// eviction where one is possible.
-    fn load_ran_out(&mut self, model: ModelId, device: DeviceId, tried: Bytes, effects: &mut Effects) {
-        let most = self.most_room(model, device);
-        let kept = self.committed(device).minus(self.coming(device));
-        let left = self.budget(device).map_or(Bytes::ZERO, |budget| budget.minus(kept));
-        let more = tried.plus(Bytes::new(tried.get() / 8)).max(left.plus(Bytes::from_mib(1)));
-        if let Some(needs) = self.needs_mut(model, device) {
-            needs.measured = None;
-            needs.raised = Some(more.min(most).max(tried.min(most)));
-        }
-        self.store_profile(model, device, effects);
-        if core::mem::replace(&mut self.models[model.index()].loads.retried, true) {
-            self.count_failure(model, FailedLoad::Yes, effects);
-        }
     }
 
     /// What is to follow the load of that attempt, if it is under way.

@@ -12,6 +12,7 @@ mod loads;
 mod pending;
 mod permission;
 mod plan;
+mod raise;
 mod relief;
 mod turn;
 mod unload;

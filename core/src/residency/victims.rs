@@ -239,35 +239,32 @@ fn later_or(until: Time, now: Time) -> Verdict {
     if until > now { Verdict::Later(until) } else { Verdict::May(Grade::Cold) }
 }
 
-fn price(members: &[Candidate], missing: u64) -> Price {
-    let count = |grade| members.iter().filter(|one| one.grade == grade).count() as u32;
-    let busy = members.iter().filter(|one| one.busy).count() as u32;
-    let cost = members.iter().fold(Span::ZERO, |sum, one| sum.plus(one.cost));
-    let used = members.iter().map(|one| one.used).max().unwrap_or(Time::ZERO);
-    let bytes = members.iter().fold(0_u64, |sum, one| sum.saturating_add(one.bytes.get()));
+fn price<'a>(members: impl Iterator<Item = &'a Candidate> + Clone, missing: u64) -> Price {
+    let count = |grade| members.clone().filter(|one| one.grade == grade).count() as u32;
+    let busy = members.clone().filter(|one| one.busy).count() as u32;
+    let cost = members.clone().fold(Span::ZERO, |sum, one| sum.plus(one.cost));
+    let used = members.clone().map(|one| one.used).max().unwrap_or(Time::ZERO);
+    let bytes = freed(members.clone());
     (count(Grade::Hot), count(Grade::Loading), busy, cost, used, bytes.saturating_sub(missing))
 }
 
-/// Compares every set that frees enough.
+fn freed<'a>(members: impl Iterator<Item = &'a Candidate>) -> u64 {
+    members.fold(0_u64, |sum, one| sum.saturating_add(one.bytes.get()))
+}
+
+/// Compares every set that frees enough. That takes a fraction of a millisecond at most, and is done only where victims are about
+/// to go: while too little may go, only that is looked at again and again.
 fn cheapest(candidates: &[Candidate], missing: u64) -> Option<Victims> {
-    let all = candidates.iter().fold(0_u64, |sum, one| sum.saturating_add(one.bytes.get()));
-    if all < missing {
+    if freed(candidates.iter()) < missing {
         return None;
     }
-    let mut best: Option<(Price, Vec<Candidate>)> = None;
-    for mask in 1_u32..1 << candidates.len() {
-        let members: Vec<Candidate> =
-            candidates.iter().enumerate().filter(|(at, _)| mask >> at & 1 == 1).map(|(_, one)| *one).collect();
-        let bytes = members.iter().fold(0_u64, |sum, one| sum.saturating_add(one.bytes.get()));
-        if bytes < missing {
-            continue;
-        }
-        let price = price(&members, missing);
-        if best.as_ref().is_none_or(|(known, _)| price < *known) {
-            best = Some((price, members));
-        }
-    }
-    best.map(|(price, members)| Victims { price, members: members.iter().map(|one| (one.id, one.grade)).collect() })
+    let members = |mask: u32| {
+        let chosen = candidates.iter().enumerate().filter(move |(at, _)| mask >> at & 1 == 1);
+        chosen.map(|(_, one)| one)
+    };
+    let enough = (1_u32..1 << candidates.len()).filter(|&mask| freed(members(mask)) >= missing);
+    let (price, mask) = enough.map(|mask| (price(members(mask), missing), mask)).min()?;
+    Some(Victims { price, members: members(mask).map(|one| (one.id, one.grade)).collect() })
 }
 
 /// Takes candidates in an order until they free enough, then leaves out whom it does not need, the dearest first.
@@ -292,7 +289,7 @@ fn greedy<K: Ord>(mut candidates: Vec<Candidate>, missing: u64, key: impl Fn(&Ca
             members.remove(at);
         }
     }
-    let price = price(&members, missing);
+    let price = price(members.iter(), missing);
     Some(Victims { price, members: members.iter().map(|one| (one.id, one.grade)).collect() })
 }
 

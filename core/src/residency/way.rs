@@ -62,10 +62,26 @@ impl Scheduler {
 
     fn is_better(&self, (device, way): (DeviceId, &Way), (known, kept): (DeviceId, &Way)) -> bool {
         match (way, kept) {
-            (Way::Fits, Way::Fits) => self.business(device) < self.business(known),
+            (way, kept) if self.may_fit(device, way) && self.may_fit(known, kept) => {
+                self.business(device) < self.business(known)
+            }
+            (way, _) if self.may_fit(device, way) => true,
+            (_, kept) if self.may_fit(known, kept) => false,
             (Way::Evict(victims, ..), Way::Evict(others, ..)) => victims.price < others.price,
             (Way::No(_, Some(at)), Way::No(_, known)) => known.is_none_or(|known| *at < known),
             _ => way.order() < kept.order(),
+        }
+    }
+
+    /// Whether it fits, or a reading that was asked for a moment ago may show that it does: nobody goes to a busier device, or
+    /// has to leave one, because that answers first.
+    fn may_fit(&self, device: DeviceId, way: &Way) -> bool {
+        match way {
+            Way::Fits => true,
+            Way::No(WaitReason::MonitorStale { .. }, _) => {
+                self.devices[device.index()].memory.health == MonitorHealth::Alive
+            }
+            Way::Coming(_) | Way::Evict(..) | Way::No(..) => false,
         }
     }
 

@@ -2,16 +2,20 @@
 
 mod admission;
 mod batching;
+mod bounds;
 mod crowded;
 mod ends;
 mod guard;
 mod lifecycle;
 mod machine;
 mod modes;
+mod operator;
 mod order;
+mod placement;
 mod random;
 mod residency;
 mod restored;
 mod routing;
+mod shortage;
 mod turns;
 mod world;

@@ -3,6 +3,7 @@
 use std::{io, process::ExitStatus, time::Duration};
 
 use tokio::{
+    io::AsyncWriteExt,
     process::{Child, ChildStdin},
     time::timeout,
 };
@@ -19,12 +20,15 @@ use super::{
 /// Memory that ran out so shortly before the end of a process is the reason for it.
 const CONNECTED: Duration = Duration::from_secs(5);
 
+/// A line that has not been taken after so long is not read.
+const LEAVE: Duration = Duration::from_millis(100);
+
 /// A process.
 #[derive(Debug)]
 pub struct Process {
     child: Child,
     /// Held open: the process ends when it closes.
-    _stdin: Option<ChildStdin>,
+    stdin: Option<ChildStdin>,
     /// Its number, which stays known after its end.
     pub pid: u32,
     pub identity: Identity,
@@ -59,7 +63,7 @@ impl Process {
         let pid = child.id().ok_or_else(missing)?;
         let streams = (child.stdout.take().ok_or_else(missing)?, child.stderr.take().ok_or_else(missing)?);
         let stdin = child.stdin.take();
-        Ok(Process { child, _stdin: stdin, pid, identity, output: Output::read(streams, passed) })
+        Ok(Process { child, stdin, pid, identity, output: Output::read(streams, passed) })
     }
 
     /// Waits for its end.
@@ -77,13 +81,20 @@ impl Process {
 
     /// Asks it to end and sees to it that it does: TERM, grace, KILL, and a while more.
     pub async fn stop(&mut self, limits: Limits) -> Stopped {
-        for (ending, patience) in [(Ending::Term, limits.grace), (Ending::Kill, limits.kill)] {
-            self.signal(ending);
-            if timeout(patience, self.wait()).await.is_ok() {
-                return Stopped::Gone;
-            }
+        self.signal(Ending::Term);
+        let ended = timeout(limits.grace, async {
+            self.take_leave().await;
+            self.wait().await
+        });
+        if ended.await.is_ok() { Stopped::Gone } else { self.kill(limits).await }
+    }
+
+    /// One whose stdin is held waits for this line, or for the end of it, before it ends after a TERM.
+    async fn take_leave(&mut self) {
+        if let Some(stdin) = &mut self.stdin {
+            // Who reads nothing is ended by the signals alone.
+            let _unread = timeout(LEAVE, stdin.write_all(b"cmd_router_to_child:exit\n")).await;
         }
-        Stopped::Remains
     }
 
     #[cfg(unix)]

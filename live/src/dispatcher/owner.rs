@@ -295,6 +295,7 @@ impl<W: Send + Sync, R: Log, T: Runtimes> Owner<W, R, T> {
             cause: EndCause::Interrupted,
             invariants_checked: self.checked,
             violations: self.violations,
+            remarks: std::collections::BTreeMap::new(),
         };
         drop(self.setting.recorder.end(&end));
     }

@@ -9,14 +9,18 @@ use std::{
 };
 
 use http_body_util::BodyExt;
-use hyper::{HeaderMap, Method, Request, StatusCode, body::Incoming, header::AUTHORIZATION};
+use hyper::{
+    HeaderMap, Method, Request, StatusCode,
+    body::Incoming,
+    header::{AUTHORIZATION, CONTENT_TYPE},
+};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::{
     answer::{Answer, Fate},
     dialects::{Dialect, Names},
-    generation::{Generation, word},
+    generation::{Generation, text, word},
     question::{Delivery, Question, TooLong, prompt_tokens},
     server::Inner,
     settings::{AnswerFault, Kind, Settings, Watching},
@@ -40,6 +44,7 @@ enum Route {
     Embeddings,
     NativeEmbeddings,
     Rerank,
+    Transcribe,
     Tokenize,
     Detokenize,
     Template,
@@ -77,6 +82,7 @@ pub async fn answer(request: Request<Incoming>, inner: &Arc<Inner>) -> Fate {
         Route::Generate(_) | Route::Infill | Route::Embeddings | Route::NativeEmbeddings | Route::Rerank => {
             work(route, request, inner).await
         }
+        Route::Transcribe => transcribe(request, inner).await,
         Route::Tokenize | Route::Detokenize | Route::Template | Route::CountTokens => match body(request).await {
             Ok(body) => Fate::Answer(about_text(route, &body, &inner.settings)),
             Err(fate) => fate,
@@ -101,7 +107,10 @@ fn route(method: &Method, path: &str) -> Route {
         "/completion" | "/completions" => Route::Generate(Dialect::Native),
         "/responses" | "/v1/responses" => Route::Generate(Dialect::Responses),
         "/v1/messages" => Route::Generate(Dialect::Messages),
-        "/v1/messages/count_tokens" => Route::CountTokens,
+        "/v1/messages/count_tokens" | "/v1/responses/input_tokens" | "/v1/chat/completions/input_tokens" => {
+            Route::CountTokens
+        }
+        "/v1/audio/transcriptions" => Route::Transcribe,
         "/infill" => Route::Infill,
         "/v1/embeddings" => Route::Embeddings,
         "/embedding" | "/embeddings" => Route::NativeEmbeddings,
@@ -157,6 +166,25 @@ async fn work(route: Route, request: Request<Incoming>, inner: &Arc<Inner>) -> F
         Route::Infill => generate(Dialect::Native, &body, fault, inner).await,
         _ => vectors(route, &body, inner).await,
     }
+}
+
+/// A form with a file, of which every KiB begun makes a word.
+async fn transcribe(request: Request<Incoming>, inner: &Arc<Inner>) -> Fate {
+    let kind = request.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let form = kind.is_some_and(|kind| kind.starts_with("multipart/form-data"));
+    let Ok(body) = request.into_body().collect().await else { return Fate::Closed };
+    let body = body.to_bytes();
+    if !form || memchr::memmem::find(&body, b"name=\"file\"").is_none() {
+        let message = "No input file found";
+        return Fate::Answer(Answer::error(StatusCode::BAD_REQUEST, "invalid_request_error", message));
+    }
+    let words = u32::try_from(body.len().div_ceil(1024)).unwrap_or(u32::MAX).min(inner.settings.answer_tokens);
+    let Some(_slot) = inner.slot().await else { return Fate::Closed };
+    if let Some(seat) = &inner.seat {
+        let mut work = seat.generate(0, words);
+        while work.tokens().recv().await.is_some() {}
+    }
+    Fate::Answer(Answer::json(json!({ "text": text(words) }).to_string()))
 }
 
 async fn generate(dialect: Dialect, body: &Value, fault: Option<AnswerFault>, inner: &Arc<Inner>) -> Fate {

@@ -57,12 +57,13 @@ impl Seen<'_> {
             Route::Infer(errand) => {
                 Ok(exchange::infer(self.shared, self.rules, errand, parts, body, self.request_id).await)
             }
+            // What is rare lies elsewhere: a request that waits keeps room for the largest of these.
             Route::Ask(errand) => {
-                exchange::question(self.shared, self.rules, errand, parts, body, self.request_id).await
+                Box::pin(exchange::question(self.shared, self.rules, errand, parts, body, self.request_id)).await
             }
             Route::Models => self.known(&parts.headers).map(|()| names::all(self.rules)),
             Route::Model(name) => self.known(&parts.headers).and_then(|()| names::one(self.rules, name)),
-            Route::Health => Ok(self.health().await),
+            Route::Health => Ok(Box::pin(self.health()).await),
             Route::Ready => Ok(self.ready()),
             Route::Metrics => {
                 self.operator(&parts)?;
@@ -71,7 +72,7 @@ impl Seen<'_> {
             }
             Route::Admin(wanted) => {
                 self.operator(&parts)?;
-                admin::answer(self.shared, self.rules, wanted, parts.uri.query()).await
+                Box::pin(admin::answer(self.shared, self.rules, wanted, parts.uri.query())).await
             }
         }
     }

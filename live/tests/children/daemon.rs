@@ -24,6 +24,7 @@ fn a_daemon_that_is_killed_takes_its_children_along() {
     let lines = BufReader::new(daemon.stdout.take().unwrap()).lines();
     let child = lines.map(Result::unwrap).find_map(|line| line.strip_prefix("child ")?.parse().ok());
     let child: u32 = child.expect("the daemon says who its child is");
+    let _guard = Guard(child);
     assert!(lives(child));
     kill(daemon.id(), "-KILL");
     drop(daemon.wait());
@@ -31,6 +32,17 @@ fn a_daemon_that_is_killed_takes_its_children_along() {
     // Its list is still there, and nobody on it is.
     let list = std::fs::read_to_string(folder("daemon").join("children.json")).unwrap();
     assert!(list.contains(&format!("\"pid\":{child}")), "{list}");
+}
+
+/// Ends a process that outlived its test.
+struct Guard(u32);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if lives(self.0) {
+            kill(self.0, "-KILL");
+        }
+    }
 }
 
 /// Has a child and waits to be killed.

@@ -12,7 +12,7 @@ use windtunnel_live::{
     children::{Alert, ChildView},
 };
 
-use crate::nursery::{FIRST, Nursery, kill, lives, model, nursery, nursery_with, process, until};
+use crate::nursery::{FIRST, LONG, Nursery, kill, lives, model, nursery, nursery_with, process, until};
 
 fn stopped(attempt: u64) -> Input {
     Input::StopFinished { attempt: Attempt(attempt), instance: FIRST }
@@ -46,7 +46,8 @@ fn ask(child: &ChildView) -> String {
 
 #[test]
 fn a_child_that_is_stopped_has_not_crashed() {
-    let mut nursery = nursery("stopped", &[]);
+    // Nobody is killed here: it goes when it is asked to.
+    let mut nursery = nursery_with("stopped", model(&[]), |limits| limits.grace = LONG * 2);
     let child = nursery.loaded();
     assert!(ask(&child).starts_with("HTTP/1.1 200"));
     let progress = nursery.handle.progress(FIRST).unwrap();

@@ -166,6 +166,9 @@ fn a_load_that_is_broken_off_or_stopped_leaves_no_process() {
     until("it has a process", || nursery.view(FIRST).process.is_some());
     let (pid, _) = process(&nursery.view(FIRST));
     nursery.children.abort_load(Attempt(7), FIRST);
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(lives(pid), "another attempt is meant");
+    nursery.silent();
     nursery.children.abort_load(Attempt(0), FIRST);
     assert_eq!(nursery.fact(), failed(LoadFailure::Stopped));
     assert!(!lives(pid));

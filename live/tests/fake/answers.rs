@@ -135,6 +135,15 @@ fn vectors_come_in_the_order_of_their_inputs() {
 }
 
 #[test]
+fn a_form_with_a_file_is_written_down() {
+    let served = served(Settings::default());
+    let form = "--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.wav\"\r\n\r\nRIFF\r\n--x--\r\n";
+    let ask = |headers| ask(served.server.address(), &request("POST", "/v1/audio/transcriptions", headers, form));
+    assert_eq!(ask("Content-Type: multipart/form-data; boundary=x\r\n").json(), json!({ "text": "The" }));
+    assert_eq!(ask("Content-Type: application/json\r\n").status(), 400);
+}
+
+#[test]
 fn scores_come_with_the_best_first() {
     let served = served(Settings { kind: Kind::Rerank, ..Settings::default() });
     let answer = served.post("/v1/rerank", r#"{"query":"q","documents":["a","b","c"],"top_n":2}"#).json();

@@ -193,7 +193,7 @@ impl Lines {
             Effect::Grant(grant) => self.dispatch(t, grant, steps, out),
             Effect::Load { instance, model, device, reservation, .. } => {
                 self.names.appear(*instance, *model, *device);
-                out(self.about(t, "load", *instance, &format!("reserved={reservation}")));
+                out(self.about(t, "load", *instance, &format!("reserved={}", words::size(*reservation))));
             }
             Effect::Stop { instance, cause, .. } => {
                 out(self.about(t, "note", *instance, &format!("stop {}", words::stop(*cause))));
@@ -296,20 +296,26 @@ impl Lines {
                 let by = self.names.model(by);
                 let (class, tier) = (class.name(), words::tier(tier));
                 let jobs = demand as f64 / 1e6;
-                let rest = format!("{tier} for {class} {by} cost={cost} reload={reload} demand={jobs} frees={frees}");
+                let rest = format!(
+                    "{tier} for {class} {by} cost={cost} reload={reload} demand={jobs} frees={}",
+                    words::size(frees)
+                );
                 self.about(t, "evict", instance, &rest)
             }
             Note::LoadPending { model, device, needs, missing } => {
                 let device = self.names.device(device);
+                let (needs, missing) = (words::size(needs), words::size(missing));
                 self.model_note(t, model, format!("waits for memory on {device} needs={needs} missing={missing}"))
             }
             Note::LoadDropped { model, device } => {
                 self.model_note(t, model, format!("no longer wanted on {}", self.names.device(device)))
             }
             Note::Thrash { model, loads } => self.of_model(t, "thrash", model, &format!("loads={loads} within 5m")),
-            Note::Foreign { device, used } => line(t, "foreign", format!("{} {used}", self.names.device(device))),
+            Note::Foreign { device, used } => {
+                line(t, "foreign", format!("{} {}", self.names.device(device), words::size(used)))
+            }
             Note::ReleaseOverdue { instance, bytes } => {
-                self.about(t, "note", instance, &format!("release overdue bytes={bytes}"))
+                self.about(t, "note", instance, &format!("release overdue bytes={}", words::size(bytes)))
             }
             Note::Monitor { device, health } => {
                 note(t, format!("monitor {} {}", self.names.device(device), words::monitor(health)))

@@ -168,6 +168,9 @@ pub struct End {
     pub invariants_checked: u64,
     /// What they found broken.
     pub violations: Vec<String>,
+    /// What was only known at the end and is worth telling, by what it is about, such as how late a load generator was.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub remarks: BTreeMap<String, String>,
 }
 
 /// Why a run ended.

@@ -7,8 +7,6 @@ use std::{
     path::Path,
 };
 
-use windtunnel_core::Effect;
-
 use super::{
     reader::{JournalError, Records, Warning},
     record::{Header, Record, Source},
@@ -124,18 +122,11 @@ impl Gatherer {
             return Ok(());
         }
         let Some(metrics) = &mut self.open else { return Err(JournalError::NoHeader { line }) };
+        metrics.record(&record);
         match record {
-            Record::Input { t, input } => metrics.input(t, &input),
-            Record::Effect { t, effect } => {
-                let steps = if let Effect::Grant(grant) = &effect { grant.steps.as_slice() } else { &[] };
-                metrics.effect(t, &effect, steps);
-            }
             Record::Gap { lines, .. } => self.warnings.push(Warning::Gap { lines }),
-            Record::End(end) => {
-                metrics.end(&end)?;
-                self.end();
-            }
-            Record::Checkpoint { .. } | Record::Header(_) => {}
+            Record::End(_) => self.end(),
+            Record::Input { .. } | Record::Effect { .. } | Record::Checkpoint { .. } | Record::Header(_) => {}
         }
         Ok(())
     }

@@ -2,8 +2,8 @@
 //! none is one of those that lines begin with, so that an expectation that begins with such a word means only those lines.
 
 use windtunnel_core::{
-    AbortCause, BreakerState, Choice, DeviceId, ExitCause, Failure, GrantFailure, LoadFailure, Mode, MonitorHealth,
-    Nonsense, Outcome, Overdue, PressureLevel, Refusal, StopCause, Tier, Time, WaitReason,
+    AbortCause, BreakerState, Bytes, Choice, DeviceId, ExitCause, Failure, GrantFailure, LoadFailure, Mode,
+    MonitorHealth, Nonsense, Outcome, Overdue, PressureLevel, Refusal, StopCause, Tier, Time, WaitReason,
 };
 
 use super::names::Names;
@@ -22,7 +22,7 @@ pub(super) const fn outcome(outcome: Outcome) -> &'static str {
 pub(super) fn refusal(refusal: Refusal, now: Time) -> String {
     match refusal {
         Refusal::QueueFull { limit } => format!("queue full limit={limit}"),
-        Refusal::QueueBytesFull { limit } => format!("queue bytes full limit={limit}"),
+        Refusal::QueueBytesFull { limit } => format!("queue bytes full limit={}", size(limit)),
         Refusal::DeadlineUnreachable { predicted, retry_after } => {
             format!("deadline unreachable predicted={} retry={retry_after}", predicted.since(now))
         }
@@ -31,7 +31,7 @@ pub(super) fn refusal(refusal: Refusal, now: Time) -> String {
         Refusal::TooLarge { limit } => format!("too large limit={limit}"),
         Refusal::Malformed => "malformed".to_owned(),
         Refusal::Broken { retry_after } => format!("model keeps failing retry={retry_after}"),
-        Refusal::CannotFit { needs, room } => format!("can never fit needs={needs} room={room}"),
+        Refusal::CannotFit { needs, room } => format!("can never fit needs={} room={}", size(needs), size(room)),
     }
 }
 
@@ -59,6 +59,16 @@ pub(super) const fn grant_failure(cause: GrantFailure) -> &'static str {
         GrantFailure::OutOfMemory => "out of memory",
         GrantFailure::Disconnected => "disconnected",
         GrantFailure::Rejected => "rejected by the runtime",
+    }
+}
+
+/// A number of bytes that a person can read: whole mebibytes as they are, anything else to a tenth of the next unit.
+pub(super) fn size(bytes: Bytes) -> String {
+    const MIB: u64 = 1 << 20;
+    match bytes.get() {
+        whole if whole.is_multiple_of(MIB) || whole < 1024 => bytes.to_string(),
+        small @ ..MIB => format!("{:.1}KiB", small as f64 / 1024.0),
+        large => format!("{:.1}MiB", large as f64 / MIB as f64),
     }
 }
 
@@ -183,7 +193,7 @@ pub(super) fn waits(reason: WaitReason, names: &Names, now: Time) -> String {
         WaitReason::Draining { instance } => format!("draining {}", names.place(instance)),
         WaitReason::NotLoaded => "no instance yet".to_owned(),
         WaitReason::FreeingMemory { device, missing } => {
-            format!("memory of {} missing={missing}", names.device(device))
+            format!("memory of {} missing={}", names.device(device), size(missing))
         }
         WaitReason::LoadSlotBusy { device } => format!("other loads on {}", names.device(device)),
         WaitReason::InteractiveLoadFirst { device } => format!("interactive loads first on {}", names.device(device)),
@@ -191,7 +201,9 @@ pub(super) fn waits(reason: WaitReason, names: &Names, now: Time) -> String {
             format!("no room on {} earliest in {}", names.device(device), at.since(now))
         }
         WaitReason::NoRoom { device, until: None } => format!("no room on {}", names.device(device)),
-        WaitReason::ForeignMemory { device, used } => format!("other programs on {} use {used}", names.device(device)),
+        WaitReason::ForeignMemory { device, used } => {
+            format!("other programs on {} use {}", names.device(device), size(used))
+        }
         WaitReason::BackOff { until } => format!("loading failed again in {}", until.since(now)),
         WaitReason::MonitorStale { device } => format!("memory of {} unknown", names.device(device)),
         WaitReason::Pressure { device, level: _ } => format!("memory of {} scarce", names.device(device)),
@@ -229,10 +241,16 @@ pub(crate) fn obstacle<'a>(reason: WaitReason, name: impl Fn(DeviceId) -> &'a st
 
 #[cfg(test)]
 mod tests {
-    use windtunnel_core::{Bytes, InstanceId, Span};
+    use windtunnel_core::{InstanceId, Span};
 
     use super::*;
     use crate::journal::WORDS;
+
+    #[test]
+    fn sizes_can_be_read() {
+        let sizes = [0, 1000, 1536, 1 << 20, (1 << 20) + 1, 8 << 30, (8 << 30) + 300_000].map(Bytes::new).map(size);
+        assert_eq!(sizes, ["0B", "1000B", "1.5KiB", "1MiB", "1.0MiB", "8192MiB", "8192.3MiB"]);
+    }
 
     #[test]
     fn no_reason_holds_a_word_that_lines_begin_with() {

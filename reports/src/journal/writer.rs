@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use serde::Serialize;
 use windtunnel_core::{Checkpoint, Effect, Effects, GrantedStep, Input, Time};
 
-use super::record::{End, Header};
+use super::record::{End, Header, Record};
 use crate::Recorder;
 
 /// A recorder that writes JSON Lines through a buffer of its own; several runs may follow one another.
@@ -15,7 +15,7 @@ pub struct JournalWriter<W: Write> {
     line: Vec<u8>,
 }
 
-/// A [`Record`](super::Record) that borrows what it holds.
+/// A [`Record`] that borrows what it holds.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Line<'a> {
@@ -41,6 +41,14 @@ impl<W: Write> JournalWriter<W> {
         self.put(&Line::Gap { t, lines })
     }
 
+    /// Writes a record as it stands, for whoever has records and no scheduler.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn record(&mut self, record: &Record) -> io::Result<()> {
+        self.put(record)
+    }
+
     /// Hands what was buffered to what it is written to.
     ///
     /// # Errors
@@ -62,7 +70,7 @@ impl<W: Write> JournalWriter<W> {
         self.out.into_inner().map_err(io::IntoInnerError::into_error)
     }
 
-    fn put(&mut self, line: &Line<'_>) -> io::Result<()> {
+    fn put(&mut self, line: &impl Serialize) -> io::Result<()> {
         self.line.clear();
         serde_json::to_writer(&mut self.line, line)?;
         self.line.push(b'\n');

@@ -12,6 +12,7 @@ use super::{
     starvation::Starved,
     stretch::{Absorb, OUTSIDE, STRETCHES},
     tally::Tally,
+    thrash::Thrash,
     warmup::{Cut, Groups},
     work::Work,
 };
@@ -40,6 +41,8 @@ pub struct RunFigures {
     pub starvation: [Option<Span>; 3],
     /// The same of lower classes by what was asked for, and what kept it.
     pub starved: Vec<Starved>,
+    /// Models that were loaded again and again, over the whole run.
+    pub thrash: Vec<Thrash>,
     /// From then on a job without progress is starved.
     pub patience: Span,
     /// The names of families.
@@ -137,6 +140,7 @@ pub(super) fn of(metrics: RunMetrics) -> RunFigures {
         devices: devices(&metrics, first),
         starvation: starvation(&metrics, end.t.as_nanos()),
         starved: metrics.starvation.queues(end.t.as_nanos()),
+        thrash: metrics.thrashing.clone().into_models(),
         patience: metrics.patience,
         families: metrics.families.clone(),
         crowd: crowd_after(&metrics, first),
@@ -162,6 +166,7 @@ fn ended(metrics: &RunMetrics) -> End {
         cause: EndCause::Interrupted,
         invariants_checked: 0,
         violations: Vec::new(),
+        remarks: std::collections::BTreeMap::new(),
     })
 }
 

@@ -18,6 +18,7 @@ mod service;
 mod starvation;
 mod stretch;
 mod tally;
+mod thrash;
 mod warmup;
 mod window;
 mod work;
@@ -35,12 +36,13 @@ pub use figures::{BacklogPoint, DeviceFigures, PlaceFigures, RunFigures, SeriesP
 pub use flows::{Flow, Gaps};
 pub use histogram::{Bin, Histogram, Quantile};
 pub use stretch::{Absorb, STRETCHES};
-pub use tally::{ENDINGS, Ending, REASONS, Reason, Tally};
+pub use tally::{ENDINGS, Ending, REASONS, Reason, Tally, reason_index};
+pub use thrash::Thrash;
 pub use work::Work;
 
 use crate::{
     Recorder,
-    journal::{End, Header, SCHEMA, Source, WarmupRule},
+    journal::{End, Header, Record, SCHEMA, Source, WarmupRule},
 };
 use crowd::Crowd;
 use flows::Flows;
@@ -48,6 +50,7 @@ use service::{Service, Settled};
 use starvation::Starvation;
 pub use starvation::Starved;
 use stretch::Grid;
+use thrash::Thrashing;
 use window::LAST;
 
 /// The figures of one run in the making.
@@ -69,6 +72,7 @@ pub struct RunMetrics {
     crowd: Crowd,
     service: Service,
     starvation: Starvation,
+    thrashing: Thrashing,
     /// From then on a job without progress is starved.
     patience: Span,
     families: Vec<String>,
@@ -126,6 +130,7 @@ impl RunMetrics {
             crowd: Crowd::default(),
             service: Service::new(header.devices.len()),
             starvation: Starvation::default(),
+            thrashing: Thrashing::default(),
             patience: Span::ZERO,
             families: Vec::new(),
             overtime: 0,
@@ -137,6 +142,25 @@ impl RunMetrics {
         self.stop(self.now);
         self.flows.settle();
         figures::of(self)
+    }
+
+    /// The next record of the run; a header begins it anew, and gaps and checkpoints tell of no figure.
+    pub fn record(&mut self, record: &Record) {
+        match record {
+            Record::Header(header) => *self = RunMetrics::of(header),
+            Record::Input { t, input } => self.input(*t, input),
+            Record::Effect { t, effect } => {
+                let steps = if let Effect::Grant(grant) = effect { grant.steps.as_slice() } else { &[] };
+                self.effect(*t, effect, steps);
+            }
+            Record::End(end) => self.ended(end),
+            Record::Checkpoint { .. } | Record::Gap { .. } => {}
+        }
+    }
+
+    fn ended(&mut self, end: &End) {
+        self.stop(end.t.as_nanos());
+        self.end = Some(end.clone());
     }
 
     /// Something happened at `t`.
@@ -279,6 +303,7 @@ impl RunMetrics {
             Note::Guard { class, starved, .. } => self.starvation.noted(*class, starved.as_nanos()),
             Note::Requeued { job, .. } => self.crowd.requeue(*job, self.now),
             Note::Waits { job, reason } => self.starvation.waits(*job, *reason),
+            Note::Thrash { model, loads } => self.thrashing.noted(*model, *loads),
             Note::TurnBegan { .. }
             | Note::TurnEnded { .. }
             | Note::Variant { .. }
@@ -286,7 +311,6 @@ impl RunMetrics {
             | Note::Evict { .. }
             | Note::LoadPending { .. }
             | Note::LoadDropped { .. }
-            | Note::Thrash { .. }
             | Note::Foreign { .. }
             | Note::ReleaseOverdue { .. }
             | Note::Monitor { .. }
@@ -336,8 +360,7 @@ impl Recorder for RunMetrics {
     }
 
     fn end(&mut self, end: &End) -> io::Result<()> {
-        self.stop(end.t.as_nanos());
-        self.end = Some(end.clone());
+        self.ended(end);
         Ok(())
     }
 }

@@ -7,6 +7,7 @@ use super::{
     Report, RunReport, Starved, WorkloadReport,
     distribution::{QUANTILES, needed},
     flow::Sample,
+    thrash,
 };
 use crate::{
     RunFigures,
@@ -68,8 +69,14 @@ impl Report {
         remarks.extend(self.interval_remarks());
         remarks.extend(self.idle_devices());
         remarks.extend(self.starved.iter().map(Starved::in_words));
+        remarks.extend(thrash::in_words(runs));
         remarks.extend(closed_loops(header));
         remarks.extend(header.iter().flat_map(|header| &header.remarks).map(|(key, text)| format!("{key}: {text}")));
+        let last = runs.iter().flat_map(|run| run.end.remarks.iter().map(|said| (run.header.replication, said)));
+        remarks.extend(last.map(|(number, (key, text))| match runs.len() {
+            1 => format!("{key}: {text}"),
+            _ => format!("{key}, replication {number}: {text}"),
+        }));
         remarks
     }
 

@@ -14,6 +14,7 @@ mod run;
 mod service;
 mod starved;
 mod sweep;
+mod thrash;
 
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::{Deserialize, Serialize};

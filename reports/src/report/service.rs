@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Figure, FlowReport, starved};
+use super::{Figure, FlowReport, starved, thrash};
 use crate::{
     RunFigures,
     metrics::{Absorb, Work},
@@ -19,6 +19,9 @@ pub struct ModelReport {
     pub loads: Figure,
     /// Instances stopped to make room for others.
     pub evictions: Figure,
+    /// Loads that were the sixth or a later one within five minutes; null: a report of before that was counted.
+    #[serde(default)]
+    pub thrash: Option<Figure>,
     /// The longest that a job of a lower class which asked for it made no progress, over all replications; null: there was none.
     #[serde(default)]
     pub starvation: Option<Figure>,
@@ -81,6 +84,7 @@ impl ModelReport {
             flow,
             loads: count(|work| work.loads),
             evictions: count(|work| work.evictions),
+            thrash: Some(thrash::times(runs, model)),
             starvation: starved::longest(runs, model),
             mean_batch: ratio(|work| (work.weight() as f64, work.grants() as f64)),
             mean_batch_seen: ratio(|work| (work.squares() as f64, work.weight() as f64)),
@@ -90,10 +94,11 @@ impl ModelReport {
     }
 
     /// Its own figures by name, without those of its jobs.
-    pub fn figures(&self) -> [(&'static str, Option<Figure>); 6] {
+    pub fn figures(&self) -> [(&'static str, Option<Figure>); 7] {
         [
             ("loads", Some(self.loads)),
             ("evictions", Some(self.evictions)),
+            ("thrash", self.thrash),
             ("starvation", self.starvation),
             ("mean_batch", self.mean_batch),
             ("mean_batch_seen", self.mean_batch_seen),

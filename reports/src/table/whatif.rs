@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     Figure,
-    whatif::{Change, ClassChange, Figures, Shift},
+    whatif::{Change, ClassChange, Difference, Figures, Shift},
 };
 
 /// The change as text: first how far the simulation is from the recording, then what changes.
@@ -58,12 +58,13 @@ fn error(recorded: Option<f64>, simulated: Option<f64>) -> String {
 }
 
 fn changes(columns: &mut Columns, class: &ClassChange) {
-    let pairs = rows(&class.again).into_iter().zip(rows(&class.changed));
-    for (at, ((figure, again), (_, changed))) in pairs.enumerate() {
+    let own = &class.difference;
+    let by = [own.wait_p50, own.wait_p99, own.latency_p50, own.latency_p99];
+    let pairs = rows(&class.again).into_iter().zip(rows(&class.changed)).zip(by);
+    for (at, (((figure, again), (_, changed)), by)) in pairs.enumerate() {
         let completed = format!("{} -> {}", class.completed_again, class.completed_changed);
         let (name, completed) = if at == 0 { (class.class, completed) } else { ("", String::new()) };
-        let by = again.zip(changed).map(|(again, changed)| changed - again);
-        let cells = [figure.to_owned(), seconds(again), seconds(changed), seconds(by), String::new()];
+        let cells = [figure.to_owned(), seconds(again), seconds(changed), quantile(by), String::new()];
         columns.row(name, std::iter::once(completed).chain(cells).collect());
     }
     for (figure, shift, verdict) in
@@ -71,6 +72,15 @@ fn changes(columns: &mut Columns, class: &ClassChange) {
     {
         let cells = ["", figure, "", "", &mean(shift), verdict];
         columns.row("", cells.into_iter().map(str::to_owned).collect());
+    }
+}
+
+/// The difference of a quantile with the ends of its interval, which lies not evenly around it.
+fn quantile(difference: Difference) -> String {
+    let by = seconds(difference.by);
+    match (difference.low, difference.high) {
+        (Some(low), Some(high)) => format!("{by} ({} to {})", value(low, Unit::Seconds), value(high, Unit::Seconds)),
+        (_, _) => by,
     }
 }
 

@@ -1,10 +1,12 @@
 //! From ends of requests to what changed, by class.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::Serialize;
 use windtunnel_core::Class;
 
 use super::JobEnd;
-use crate::statistics::{Confidence, interval_of_mean};
+use crate::statistics::{Confidence, Pair, interval_of_mean, quantile_difference};
 
 /// Blocks with fewer requests than this that can be compared say too little for an interval over them.
 const FEWEST_BLOCKS: usize = 10;
@@ -48,6 +50,8 @@ pub struct ClassChange {
     pub again: Figures,
     /// The same under the other settings.
     pub changed: Figures,
+    /// The differences of these figures.
+    pub difference: Differences,
     /// The difference of latency, of requests completed in both.
     pub latency: Shift,
     /// The difference of queue wait, of the same.
@@ -80,6 +84,30 @@ pub struct Figures {
     pub latency_p50: Option<f64>,
     /// Latency that 1% exceed.
     pub latency_p99: Option<f64>,
+}
+
+/// Differences of figures, the other settings minus the recorded ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Differences {
+    /// Of the median queue wait.
+    pub wait_p50: Difference,
+    /// Of the queue wait that 1% exceed.
+    pub wait_p99: Difference,
+    /// Of the median latency.
+    pub latency_p50: Difference,
+    /// Of the latency that 1% exceed.
+    pub latency_p99: Difference,
+}
+
+/// A difference of a quantile, in seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Difference {
+    /// Of all requests; `None` without any.
+    pub by: Option<f64>,
+    /// The lower end of its 95% interval over blocks of time, where there are enough of them and of requests.
+    pub low: Option<f64>,
+    /// Its upper end.
+    pub high: Option<f64>,
 }
 
 /// A mean difference, the other settings minus the recorded ones.
@@ -126,14 +154,16 @@ fn change(class: Class, stories: &[Story]) -> ClassChange {
     let count =
         |end: fn(&Story) -> Option<JobEnd>| stories.iter().filter(|one| done(end(one)).is_some()).count() as u64;
     let alike = stories.iter().all(|one| one.again == one.changed);
+    let (again, changed) = (figures(both.iter().map(|(_, one, _)| *one)), figures(both.iter().map(|(_, _, one)| *one)));
     ClassChange {
         class: class.name(),
         requests: stories.len() as u64,
         fidelity: fidelity(stories),
         completed_again: count(|one| one.again),
         completed_changed: count(|one| one.changed),
-        again: figures(both.iter().map(|(_, again, _)| *again)),
-        changed: figures(both.iter().map(|(_, _, changed)| *changed)),
+        difference: differences(&both, &again, &changed),
+        again,
+        changed,
         verdict: if alike { Verdict::Same } else { verdict(latency, completed) },
         latency,
         wait,
@@ -167,6 +197,29 @@ fn figures(ends: impl Iterator<Item = JobEnd>) -> Figures {
     }
 }
 
+fn differences(both: &[(usize, JobEnd, JobEnd)], again: &Figures, changed: &Figures) -> Differences {
+    let blocks: BTreeSet<usize> = both.iter().map(|(block, ..)| *block).collect();
+    let of = |share: f64, of: fn(&JobEnd) -> f64, first: Option<f64>, second: Option<f64>| {
+        let pair =
+            |(block, one, other): &(usize, JobEnd, JobEnd)| Pair { block: *block, first: of(one), second: of(other) };
+        let pairs: Vec<Pair> = both.iter().map(pair).collect();
+        let known = blocks.len() >= FEWEST_BLOCKS;
+        let interval = if known { quantile_difference(&pairs, share, Confidence::P95) } else { None };
+        Difference {
+            by: first.zip(second).map(|(first, second)| second - first),
+            low: interval.map(|(low, _)| low),
+            high: interval.map(|(_, high)| high),
+        }
+    };
+    let [wait, latency]: [fn(&JobEnd) -> f64; 2] = [|end| end.wait, |end| end.latency];
+    Differences {
+        wait_p50: of(0.5, wait, again.wait_p50, changed.wait_p50),
+        wait_p99: of(0.99, wait, again.wait_p99, changed.wait_p99),
+        latency_p50: of(0.5, latency, again.latency_p50, changed.latency_p50),
+        latency_p99: of(0.99, latency, again.latency_p99, changed.latency_p99),
+    }
+}
+
 /// The smallest of `sorted` that at least this share do not exceed.
 fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     let rank = (share * sorted.len() as f64).ceil() as usize;
@@ -174,7 +227,7 @@ fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
 }
 
 fn shift(differences: impl Iterator<Item = (usize, f64)>) -> Shift {
-    let mut blocks: std::collections::BTreeMap<usize, (f64, f64)> = std::collections::BTreeMap::new();
+    let mut blocks: BTreeMap<usize, (f64, f64)> = BTreeMap::new();
     let (mut sum, mut count) = (0.0, 0.0);
     for (block, difference) in differences {
         let block = blocks.entry(block).or_default();
@@ -239,6 +292,9 @@ mod tests {
         let faster = judged(&stories(|at| end(0.99 + (at % 7) as f64)));
         assert_eq!((faster.verdict, faster.latency.blocks), (Verdict::Better, 20));
         assert!((faster.latency.mean.unwrap() + 0.01).abs() < 1e-9);
+        let Difference { by, low, high } = faster.difference.latency_p50;
+        assert!([by, low, high].iter().all(|one| (one.unwrap() + 0.01).abs() < 1e-9), "{by:?} {low:?} {high:?}");
+        assert_eq!(faster.difference.latency_p99.low, None, "of 200 requests two lie beyond");
         assert_eq!(judged(&stories(|at| end(1.01 + (at % 7) as f64))).verdict, Verdict::Worse);
         let same = judged(&stories(|at| end(1.0 + (at % 7) as f64)));
         assert_eq!((same.verdict, same.latency.mean, same.latency.high), (Verdict::Same, Some(0.0), Some(0.0)));
@@ -260,5 +316,6 @@ mod tests {
         let few = &stories(|at| end(0.5 + (at % 7) as f64))[..90];
         let few = judged(few);
         assert_eq!((few.verdict, few.latency.low, few.latency.blocks), (Verdict::CannotTell, None, 9));
+        assert_eq!((few.difference.wait_p50.low, few.difference.wait_p50.by.is_some()), (None, true));
     }
 }

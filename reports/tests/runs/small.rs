@@ -120,7 +120,13 @@ impl Small {
         };
         run.step(Input::Started(Box::new(self.started())), recorder);
         let cause = run.play(recorder);
-        let end = End { t: run.now, cause, invariants_checked: 0, violations: Vec::new() };
+        let end = End {
+            t: run.now,
+            cause,
+            invariants_checked: 0,
+            violations: Vec::new(),
+            remarks: std::collections::BTreeMap::new(),
+        };
         recorder.end(&end).unwrap();
     }
 

@@ -233,10 +233,10 @@ impl Run {
         match (self, work) {
             (Run::Timed(timed), Work::Time(time)) => timed.begin(attempt, time, output_tokens),
             (Run::Timed(timed), Work::Generation { .. }) => timed.begin(attempt, 0.0, output_tokens),
-            (Run::Fluid(fluid), Work::Generation { prefill, output_tokens }) => {
-                fluid.begin(attempt, prefill, output_tokens);
+            (Run::Fluid(fluid), Work::Generation { prefill, output_tokens, stretch }) => {
+                fluid.begin(attempt, prefill, output_tokens, stretch);
             }
-            (Run::Fluid(fluid), Work::Time(_)) => fluid.begin(attempt, 0.0, 0),
+            (Run::Fluid(fluid), Work::Time(_)) => fluid.begin(attempt, 0.0, 0, 1.0),
         }
     }
 

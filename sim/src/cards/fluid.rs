@@ -36,6 +36,7 @@ struct Prompt {
     /// Prefill left, in nanoseconds of dedicated time.
     left: f64,
     output_tokens: u32,
+    stretch: f64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -53,9 +54,9 @@ impl Fluid {
         Fluid { times, prompts: VecDeque::new(), decoding: Vec::new(), count: 0.0 }
     }
 
-    /// Begins a generation.
-    pub fn begin(&mut self, attempt: Attempt, prefill: f64, output_tokens: u32) {
-        self.prompts.push_back(Prompt { attempt, left: prefill, output_tokens });
+    /// Begins a generation, whose tokens but the first count `stretch` times.
+    pub fn begin(&mut self, attempt: Attempt, prefill: f64, output_tokens: u32, stretch: f64) {
+        self.prompts.push_back(Prompt { attempt, left: prefill, output_tokens, stretch });
     }
 
     /// Whether a generation is under way.
@@ -113,11 +114,11 @@ impl Fluid {
             if self.prefill_rest() > slack {
                 return None;
             }
-            let Prompt { attempt, output_tokens, left: _ } = self.prompts.pop_front()?;
+            let Prompt { attempt, output_tokens, stretch, left: _ } = self.prompts.pop_front()?;
             if output_tokens <= 1 {
                 return Some(Done { attempt, first_token: (output_tokens == 1).then_some(now), output_tokens });
             }
-            let ends = self.count + f64::from(output_tokens - 1);
+            let ends = self.count + f64::from(output_tokens - 1) * stretch;
             let place = self.decoding.partition_point(|other| other.ends > ends);
             self.decoding.insert(place, Decoding { attempt, ends, first_token: now, output_tokens });
         }

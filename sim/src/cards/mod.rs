@@ -18,7 +18,7 @@ mod service;
 mod timed;
 
 pub use card::{Card, Ended, Seat};
-pub use service::{ServiceModel, Work};
+pub use service::{ServiceModel, SlotTimes, Work};
 use {fluid::Fluid, timed::Timed};
 
 #[cfg(test)]

@@ -48,6 +48,17 @@ pub struct SlotTimes {
     pub beta: f64,
     /// Prefill done in one iteration beside decoding slots.
     pub slice: f64,
+    /// Whether requests take times of their own.
+    pub own: Own,
+}
+
+/// Whether requests take times of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Own {
+    /// All take what their tokens take.
+    None,
+    /// Decoding takes its `exponential` times that, and the prefill more by its `normal`.
+    Recorded,
 }
 
 /// What a grant asks of an instance.
@@ -61,6 +72,8 @@ pub enum Work {
         prefill: f64,
         /// Tokens, the first of which is out when the prefill ends.
         output_tokens: u32,
+        /// Each of the others takes so many times as long as one of another request.
+        stretch: f64,
     },
 }
 
@@ -84,8 +97,18 @@ impl ServiceModel {
                     alpha: nanos(decode_alpha),
                     beta: nanos(decode_beta),
                     slice: nanos(prefill_slice),
+                    own: Own::None,
                 })
             }
+        }
+    }
+
+    /// The same for requests that were recorded with times of their own.
+    #[must_use]
+    pub fn recorded(self) -> ServiceModel {
+        match self {
+            ServiceModel::Slots(times) => ServiceModel::Slots(SlotTimes { own: Own::Recorded, ..times }),
+            batch @ ServiceModel::Batch { .. } => batch,
         }
     }
 
@@ -94,8 +117,8 @@ impl ServiceModel {
         match (self, work) {
             (ServiceModel::Batch { .. } | ServiceModel::Slots(_), Work::Time(time)) => time,
             (ServiceModel::Batch { .. }, Work::Generation { prefill, .. }) => prefill,
-            (ServiceModel::Slots(times), Work::Generation { prefill, output_tokens }) => {
-                prefill + (times.alpha + times.beta) * f64::from(output_tokens.saturating_sub(1))
+            (ServiceModel::Slots(times), Work::Generation { prefill, output_tokens, stretch }) => {
+                prefill + (times.alpha + times.beta) * f64::from(output_tokens.saturating_sub(1)) * stretch
             }
         }
     }
@@ -112,10 +135,18 @@ impl ServiceModel {
                 };
                 Work::Time(shape.varied(time, noise))
             }
-            ServiceModel::Slots(times) => Work::Generation {
-                prefill: times.prefill_fixed + times.prefill_per_token * f64::from(prompt_tokens) * f64::from(weight),
-                output_tokens,
-            },
+            ServiceModel::Slots(times) => {
+                let tokens = f64::from(prompt_tokens) * f64::from(weight);
+                let prefill = times.prefill_fixed + times.prefill_per_token * tokens;
+                match times.own {
+                    Own::None => Work::Generation { prefill, output_tokens, stretch: 1.0 },
+                    Own::Recorded => Work::Generation {
+                        prefill: prefill * (1.0 + noise.normal),
+                        output_tokens,
+                        stretch: noise.exponential,
+                    },
+                }
+            }
         }
     }
 }
@@ -190,7 +221,13 @@ mod tests {
             prefill_slice: Span::from_micros(102_400),
         };
         let model = ServiceModel::new(&service, 1);
-        assert_eq!(model.work(1, UnitNoise::NONE, 100, 7), Work::Generation { prefill: 25e6, output_tokens: 7 });
-        assert_eq!(model.work(3, UnitNoise::NONE, 100, 0), Work::Generation { prefill: 65e6, output_tokens: 0 });
+        assert_eq!(
+            model.work(1, UnitNoise::NONE, 100, 7),
+            Work::Generation { prefill: 25e6, output_tokens: 7, stretch: 1.0 }
+        );
+        assert_eq!(
+            model.work(3, UnitNoise::NONE, 100, 0),
+            Work::Generation { prefill: 65e6, output_tokens: 0, stretch: 1.0 }
+        );
     }
 }

@@ -35,7 +35,7 @@ impl Bench {
     }
 
     fn generation(&mut self, at: f64, instance: usize, attempt: u64, prefill: f64, output_tokens: u32) {
-        let work = Work::Generation { prefill: prefill * MS, output_tokens };
+        let work = Work::Generation { prefill: prefill * MS, output_tokens, stretch: 1.0 };
         self.card.begin(ms(at), self.seats[instance], Attempt(attempt), work, output_tokens);
     }
 

@@ -8,6 +8,7 @@ mod auditor;
 mod dice;
 mod freeze;
 mod ground;
+mod pulse;
 mod search;
 mod shrink;
 mod tally;
@@ -16,9 +17,12 @@ mod world;
 
 use std::path::Path;
 
+use serde_json::Value;
 use windtunnel_config::{Override, ScenarioFile};
 
 pub use ground::Ground;
+pub(crate) use pulse::Noted;
+pub use pulse::Pulses;
 pub use search::{Find, Findings, Frozen, Progress, Search};
 pub use tally::Tally;
 
@@ -32,10 +36,13 @@ pub fn as_it_stands(
     file: &ScenarioFile,
     origin: &Path,
     overrides: &[Override],
+    pulses: &Pulses,
     control: &Control,
 ) -> Result<(Tally, Option<(String, String)>), SimError> {
     let document = file.document(overrides)?;
-    let trial = trial::run(&document, origin, trial::Along::Twin, control)?;
+    let seed = document.pointer("/run/seed").and_then(Value::as_u64).unwrap_or(1);
+    let bench = trial::Bench { origin, pulse: pulses.iter().next(), control };
+    let trial = trial::run(&document, seed, trial::Along::Twin, &bench)?;
     Ok((trial.tally, trial.found.map(|(at, breach)| (breach.rule, format!("at {at}: {}", breach.message)))))
 }
 

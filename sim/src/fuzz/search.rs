@@ -16,9 +16,10 @@ use super::{
     auditor::Breach,
     freeze::{Noise, frozen},
     ground::Ground,
+    pulse::Pulses,
     shrink::shrink,
     tally::Tally,
-    trial::{self, Along, Trial},
+    trial::{self, Along, Bench, Trial},
     world,
 };
 use crate::{Control, SimError};
@@ -94,14 +95,14 @@ const TRIALS: u32 = 3_000;
 const TWIN_EVERY: u64 = 5;
 
 /// The state of a search that its threads share.
-struct Shared {
+struct Shared<'a> {
     next: AtomicU64,
     steps: AtomicU64,
     finds: AtomicU64,
-    findings: Mutex<Findings>,
+    pulses: &'a Pulses,
 }
 
-impl Shared {
+impl Shared<'_> {
     fn so_far(&self) -> Progress {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Progress { worlds: load(&self.next), steps: load(&self.steps), finds: load(&self.finds) }
@@ -109,23 +110,25 @@ impl Shared {
 }
 
 impl Search {
-    /// Searches while `go_on` says so.
+    /// Searches while `go_on` says so, on as many threads as there are and at most as many as have a pulse.
     ///
     /// # Errors
     /// If a world cannot be simulated.
-    pub fn run(&self, control: &Control, go_on: impl Fn(Progress) -> bool + Sync) -> Result<Findings, SimError> {
-        let shared = Shared {
-            next: AtomicU64::new(0),
-            steps: AtomicU64::new(0),
-            finds: AtomicU64::new(0),
-            findings: Mutex::new(Findings::default()),
-        };
-        let threads = rayon::current_num_threads();
+    pub fn run(
+        &self,
+        control: &Control,
+        pulses: &Pulses,
+        go_on: impl Fn(Progress) -> bool + Sync,
+    ) -> Result<Findings, SimError> {
+        let shared = Shared { next: AtomicU64::new(0), steps: AtomicU64::new(0), finds: AtomicU64::new(0), pulses };
+        let (origin, shared, go_on) = (self.origin(), &shared, &go_on);
         let ends: Mutex<Vec<SimError>> = Mutex::new(Vec::new());
         rayon::scope(|scope| {
-            for _ in 0..threads {
-                scope.spawn(|_| {
-                    if let Err(wrong) = self.thread(&shared, control, &go_on) {
+            for pulse in pulses.iter().take(rayon::current_num_threads()) {
+                let bench = Bench { origin: &origin, pulse: Some(pulse), control };
+                let ends = &ends;
+                scope.spawn(move |_| {
+                    if let Err(wrong) = self.thread(shared, bench, go_on) {
                         ends.lock().unwrap_or_else(PoisonError::into_inner).push(wrong);
                     }
                 });
@@ -134,17 +137,18 @@ impl Search {
         if let Some(wrong) = ends.into_inner().unwrap_or_else(PoisonError::into_inner).pop() {
             return Err(wrong);
         }
-        let mut findings = shared.findings.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut findings = std::mem::take(&mut *pulses.findings());
         findings.finds.sort_by_key(|find| find.seed);
         Ok(findings)
     }
 
     fn thread(
         &self,
-        shared: &Shared,
-        control: &Control,
+        shared: &Shared<'_>,
+        bench: Bench<'_>,
         go_on: &(impl Fn(Progress) -> bool + Sync),
     ) -> Result<(), SimError> {
+        let control = bench.control;
         loop {
             if control.is_interrupted() || !go_on(shared.so_far()) {
                 return Ok(());
@@ -152,13 +156,13 @@ impl Search {
             let number = shared.next.fetch_add(1, Ordering::Relaxed);
             let document = self.world(number);
             let along = if number.is_multiple_of(TWIN_EVERY) { Along::Twin } else { Along::Nobody };
-            let trial = trial::run(&document, &self.origin(), along, control)?;
+            let trial = trial::run(&document, self.seed.wrapping_add(number), along, &bench)?;
             if control.is_interrupted() && trial.found.is_none() {
                 return Ok(());
             }
             let steps = shared.steps.fetch_add(trial.tally.steps, Ordering::Relaxed) + trial.tally.steps;
             let after = Progress { worlds: number + 1, steps, ..shared.so_far() };
-            self.take_in(shared, (number, document, along, trial), after, control);
+            self.take_in(shared, (number, document, along, trial), after, &bench);
         }
     }
 
@@ -177,13 +181,13 @@ impl Search {
 
     fn take_in(
         &self,
-        shared: &Shared,
+        shared: &Shared<'_>,
         (number, document, along, trial): (u64, Value, Along, Trial),
         after: Progress,
-        control: &Control,
+        bench: &Bench<'_>,
     ) {
         let found = {
-            let mut findings = shared.findings.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut findings = shared.pulses.findings();
             findings.worlds += 1;
             findings.tally.add(&trial.tally);
             let Some((at, breach)) = trial.found.clone() else { return };
@@ -197,37 +201,35 @@ impl Search {
             shared.finds.fetch_add(1, Ordering::Relaxed);
             find
         };
-        let small = self.made_small(&found, document, along, &trial, control);
-        let mut findings = shared.findings.lock().unwrap_or_else(PoisonError::into_inner);
+        let small = made_small(&found, document, along, &trial, bench);
+        let mut findings = shared.pulses.findings();
         if let Some(known) = findings.finds.iter_mut().find(|find| find.rule == small.rule) {
             *known = Find { seen: known.seen, ..small };
         }
     }
+}
 
-    /// Freezes and shrinks a world.
-    fn made_small(&self, find: &Find, document: Value, along: Along, trial: &Trial, control: &Control) -> Find {
-        let origin = self.origin();
-        let again = |document: &Value| {
-            let trial = trial::run(document, &origin, along, control).ok()?;
-            trial.found.filter(|(_, breach)| breach.rule == find.rule)
-        };
-        let (quiet, noisy) =
-            (frozen(&document, &trial.arrivals, Noise::Gone), frozen(&document, &trial.arrivals, Noise::Kept));
-        let (document, state) = if again(&quiet).is_some() {
-            (quiet, Frozen::Fully)
-        } else if again(&noisy).is_some() {
-            (noisy, Frozen::ButNoise)
-        } else {
-            (document, Frozen::No)
-        };
-        let shrunk = shrink(document, TRIALS, |candidate| !control.is_interrupted() && again(candidate).is_some());
-        let mut small =
-            Find { scenario: to_toml(&shrunk.document), trials: shrunk.trials, frozen: state, ..find.clone() };
-        if let Some((at, breach)) = again(&shrunk.document) {
-            (small.at, small.message) = (at, breach.message);
-        }
-        small
+/// Freezes and shrinks a world.
+fn made_small(find: &Find, document: Value, along: Along, trial: &Trial, bench: &Bench<'_>) -> Find {
+    let again = |document: &Value| {
+        let trial = trial::run(document, find.seed, along, bench).ok()?;
+        trial.found.filter(|(_, breach)| breach.rule == find.rule)
+    };
+    let (quiet, noisy) =
+        (frozen(&document, &trial.arrivals, Noise::Gone), frozen(&document, &trial.arrivals, Noise::Kept));
+    let (document, state) = if again(&quiet).is_some() {
+        (quiet, Frozen::Fully)
+    } else if again(&noisy).is_some() {
+        (noisy, Frozen::ButNoise)
+    } else {
+        (document, Frozen::No)
+    };
+    let shrunk = shrink(document, TRIALS, |candidate| !bench.control.is_interrupted() && again(candidate).is_some());
+    let mut small = Find { scenario: to_toml(&shrunk.document), trials: shrunk.trials, frozen: state, ..find.clone() };
+    if let Some((at, breach)) = again(&shrunk.document) {
+        (small.at, small.message) = (at, breach.message);
     }
+    small
 }
 
 impl Find {

@@ -3,6 +3,7 @@
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
+    sync::{Arc, PoisonError},
 };
 
 use serde_json::Value;
@@ -11,6 +12,7 @@ use windtunnel_core::{Bytes, Span, Time};
 
 use super::{
     auditor::{Auditor, Breach, Calm},
+    pulse::{Noted, Pulse},
     tally::Tally,
 };
 use crate::{Control, Setup, SimError, run::Arrival};
@@ -37,11 +39,29 @@ const FIXED: Span = Span::from_secs(45 * 60);
 /// So long may each job take that is left, besides the loads it may need.
 const PER_JOB: Span = Span::from_secs(120);
 
-/// Runs the world of `document`, whose relative paths start at `origin`.
+/// Where worlds run.
+#[derive(Clone, Copy, Debug)]
+pub struct Bench<'a> {
+    /// Where their relative paths start.
+    pub origin: &'a Path,
+    /// Who is told that they get on.
+    pub pulse: Option<&'a Pulse>,
+    pub control: &'a Control,
+}
+
+/// Runs the world of `document`, which was drawn from `seed`.
 ///
 /// # Errors
 /// If the document is no scenario, or one that cannot be simulated.
-pub fn run(document: &Value, origin: &Path, along: Along, control: &Control) -> Result<Trial, SimError> {
+pub fn run(document: &Value, seed: u64, along: Along, bench: &Bench<'_>) -> Result<Trial, SimError> {
+    let noted = bench.pulse.map(|pulse| pulse.begin(document, seed)).unwrap_or_default();
+    let trial = run_noting(document, along, noted, bench);
+    bench.pulse.into_iter().for_each(Pulse::end);
+    trial
+}
+
+fn run_noting(document: &Value, along: Along, noted: Noted, bench: &Bench<'_>) -> Result<Trial, SimError> {
+    let &Bench { origin, pulse, control } = bench;
     let scenario = ScenarioFile::parse(&to_toml(document), origin)?.resolve(&[])?;
     let calm = calm(&scenario);
     let horizon = scenario.run.horizon.unwrap_or(Span::from_secs(60));
@@ -49,17 +69,15 @@ pub fn run(document: &Value, origin: &Path, along: Along, control: &Control) -> 
     if along == Along::Twin {
         setup = setup.with_checkpoints(Span::from_nanos(horizon.as_nanos() / 5 + 1));
     }
-    let mut auditor = Auditor::new(calm);
-    let ran = catch_unwind(AssertUnwindSafe(|| setup.run_noting(&mut auditor, control)));
+    let mut auditor = Auditor::new(calm, pulse);
+    let ran = catch_unwind(AssertUnwindSafe(|| setup.run_noting(&mut auditor, Arc::clone(&noted), control)));
     let Auditor { mut found, tally, enough, .. } = auditor;
-    let arrivals = match ran {
-        Ok((Err(wrong), _)) if found.is_none() && !enough => return Err(wrong),
-        Ok((_, arrivals)) => arrivals,
-        Err(panic) => {
-            found = Some((Time::ZERO, Breach::of_panic(panic.as_ref())));
-            Vec::new()
-        }
-    };
+    match ran {
+        Ok(Err(wrong)) if found.is_none() && !enough => return Err(wrong),
+        Ok(_) => {}
+        Err(panic) => found = Some((Time::ZERO, Breach::of_panic(panic.as_ref()))),
+    }
+    let arrivals = std::mem::take(&mut *noted.lock().unwrap_or_else(PoisonError::into_inner));
     Ok(Trial { found, tally, arrivals })
 }
 

@@ -161,11 +161,19 @@ impl Machine {
 
     /// When something comes next; [`Time::MAX`]: nothing does.
     pub fn next(&self) -> Time {
+        self.next_here().min(self.monitor.next())
+    }
+
+    /// When something changes next that is no reading of it; [`Time::MAX`]: nothing does.
+    pub fn next_change(&self) -> Time {
+        self.next_here().min(self.monitor.next_trouble())
+    }
+
+    fn next_here(&self) -> Time {
         let processes = self.processes.iter().map(Process::until);
         let releases = self.releases.iter().map(|(_, until)| *until);
         let curves = self.foreign.iter().map(Curve::next).chain(self.pressure_curve.iter().map(Curve::next));
-        let others = [self.filled(), self.monitor.next()];
-        processes.chain(releases).chain(curves).chain(others).min().unwrap_or(Time::MAX)
+        processes.chain(releases).chain(curves).chain([self.filled()]).min().unwrap_or(Time::MAX)
     }
 
     /// Lets one thing happen that is due at `now`; `None`: there is nothing more at this moment. To be asked after every

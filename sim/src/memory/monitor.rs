@@ -71,7 +71,12 @@ impl Monitor {
 
     /// When it reads next, or begins or ends to misbehave.
     pub fn next(&self) -> Time {
-        self.troubles.iter().map(|trouble| trouble.window.next()).min().unwrap_or(Time::MAX).min(self.poll_at)
+        self.next_trouble().min(self.poll_at)
+    }
+
+    /// When it begins or ends to misbehave.
+    pub fn next_trouble(&self) -> Time {
+        self.troubles.iter().map(|trouble| trouble.window.next()).min().unwrap_or(Time::MAX)
     }
 
     /// Whether a reading is due, which it no longer is then.

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use windtunnel_config::{Arrivals, Distribution, Noise, Request, Scenario, Service, Warmup, Workload};
+use windtunnel_config::{Arrivals, Distribution, FaultKind, Noise, Request, Scenario, Service, Warmup, Workload};
 use windtunnel_core::{
     Bytes, Capability, Class, Configuration, DeviceId, FamilyId, JobId, JobKind, LabelId, ModelId, Needs, Quality,
     Span, Submission, Time, Wanted,
@@ -10,7 +10,7 @@ use windtunnel_core::{
 
 use super::{
     read::{RecordedGrant, RecordedJob, RecordedRun},
-    residuals::{Residual, residuals},
+    residuals::{Own, Residual, residuals},
 };
 use crate::{SimError, arrivals::UnitNoise, random::Stream, setup::Setup};
 
@@ -20,7 +20,7 @@ pub struct Requests {
     patience: Vec<Span>,
     /// Where the residuals of each request begin, and at the end how many there are.
     first: Vec<usize>,
-    residuals: Vec<f64>,
+    residuals: Vec<Own>,
 }
 
 /// What was drawn because the recording does not hold it.
@@ -65,7 +65,8 @@ impl Requests {
             (Some(&first), Some(&end)) if first < end => &self.residuals[first..end],
             (_, _) => return UnitNoise::NONE,
         };
-        UnitNoise { exponential: own[step as usize % own.len()], normal: 0.0 }
+        let Own { time, prefill } = own[step as usize % own.len()];
+        UnitNoise { exponential: time, normal: prefill - 1.0 }
     }
 }
 
@@ -116,6 +117,7 @@ impl Playback {
     /// # Errors
     /// If the scenario lacks a model or family that was asked for, or cannot be simulated.
     pub fn under(&self, mut scenario: Scenario) -> Result<Setup, SimError> {
+        scenario.faults.retain(|fault| !strikes_work(&fault.kind));
         let workload = |group: &Group| group.workload(&self.run.started.configuration, &scenario);
         let workloads = self.groups.iter().map(workload).collect::<Result<Vec<_>, _>>()?;
         scenario.configuration.labels = workloads.iter().map(|workload| workload.name.clone()).collect();
@@ -135,6 +137,32 @@ impl Playback {
             }
         }
         Ok(Setup::new(scenario)?.with_requests(Arc::clone(&self.requests)))
+    }
+}
+
+/// Whether a fault strikes grants or requests: what it did is in the recorded times already. Those of memory, loads and exits
+/// belong to the world that other settings meet as well.
+fn strikes_work(kind: &FaultKind) -> bool {
+    match kind {
+        FaultKind::Crash
+        | FaultKind::Wedge { .. }
+        | FaultKind::SlowDevice { .. }
+        | FaultKind::ConnectionLimit { .. }
+        | FaultKind::SilentOvercommit
+        | FaultKind::ClockJump { .. } => true,
+        FaultKind::PhantomMemory { .. }
+        | FaultKind::LingeringMemory { .. }
+        | FaultKind::SlowExit { .. }
+        | FaultKind::NeverExits
+        | FaultKind::SlowLoad { .. }
+        | FaultKind::StalledLoad { .. }
+        | FaultKind::FailedLoad
+        | FaultKind::LoadOom
+        | FaultKind::WrongEstimate { .. }
+        | FaultKind::MemoryGrowth { .. }
+        | FaultKind::ForeignMemory { .. }
+        | FaultKind::Pressure { .. }
+        | FaultKind::Monitor { .. } => false,
     }
 }
 
@@ -175,9 +203,9 @@ fn outputs(jobs: &[RecordedJob], draws: &mut Stream, drawn: &mut Drawn) -> Vec<u
 
 /// The residuals of the steps of every request. A step that never ran, or not to its end, has one of another of its
 /// workload, where there is one no less than what is known of its own.
-fn own_residuals(jobs: &[RecordedJob], residuals: &[Residual], draws: &mut Stream, drawn: &mut Drawn) -> Vec<Vec<f64>> {
+fn own_residuals(jobs: &[RecordedJob], residuals: &[Residual], draws: &mut Stream, drawn: &mut Drawn) -> Vec<Vec<Own>> {
     let of = |grant: &Option<u32>| grant.and_then(|grant| residuals.get(grant as usize).copied());
-    let mut known: BTreeMap<LabelId, Vec<f64>> = BTreeMap::new();
+    let mut known: BTreeMap<LabelId, Vec<Own>> = BTreeMap::new();
     for job in jobs {
         let own = job.steps.iter().filter_map(of).filter_map(|residual| match residual {
             Residual::Known(value) => Some(value),
@@ -185,19 +213,23 @@ fn own_residuals(jobs: &[RecordedJob], residuals: &[Residual], draws: &mut Strea
         });
         known.entry(job.submission.label).or_default().extend(own);
     }
-    known.values_mut().for_each(|values| values.sort_by(f64::total_cmp));
-    let mut draw = |others: &[f64], least: f64| {
-        let fit = &others[others.partition_point(|&other| other < least)..];
-        if fit.is_empty() { least } else { fit[draws.below(fit.len())] }
+    known.values_mut().for_each(|values| values.sort_by(|a, b| a.time.total_cmp(&b.time)));
+    let mut draw = |others: &[Own], least: f64| {
+        let fit = &others[others.partition_point(|other| other.time < least)..];
+        match fit {
+            [] if least > 0.0 => Own { time: least, ..Own::NONE },
+            [] => Own::NONE,
+            _ => fit[draws.below(fit.len())],
+        }
     };
-    let own = |job: &RecordedJob| -> Vec<f64> {
+    let own = |job: &RecordedJob| -> Vec<Own> {
         let others = known.get(&job.submission.label).map_or(&[][..], Vec::as_slice);
         let mut complete = true;
-        let mut steps: Vec<f64> = Vec::new();
+        let mut steps: Vec<Own> = Vec::new();
         for grant in &job.steps {
             steps.push(match of(grant) {
                 Some(Residual::Known(value)) => value,
-                Some(Residual::Unknown) => 1.0,
+                Some(Residual::Unknown) => Own::NONE,
                 Some(Residual::AtLeast(least)) => {
                     complete = false;
                     draw(others, least)
@@ -251,11 +283,20 @@ fn name(run: &RecordedRun, label: LabelId, same: usize) -> String {
 
 fn remarks(run: &RecordedRun, scenario: &Scenario) -> Vec<String> {
     let mut remarks = run.remarks.clone();
-    let fluid = scenario.services.iter().flatten().flatten().any(|service| matches!(service, Service::Slots { .. }));
-    if fluid {
+    let slots = |grant: &&RecordedGrant| {
+        let service = scenario.services.get(grant.model.index()).and_then(|on| on.get(grant.device.index()));
+        matches!(service, Some(Some(Service::Slots { .. })))
+    };
+    let untold = |grant: &&RecordedGrant| grant.output_tokens > 1 && grant.first_token.is_none();
+    let count = known_here(run, scenario).iter().filter(slots).filter(untold).count();
+    if count > 0 {
+        remarks.push(format!(
+            "of {count} grants with continuous batching it is not known when the first token was out: their service is the model's"
+        ));
+    }
+    if scenario.faults.iter().any(|fault| strikes_work(&fault.kind)) {
         remarks.push(
-            "service with continuous batching is the model's for the recorded tokens; what was a request's own of it is not known"
-                .to_owned(),
+            "faults of the scenario that strike work are left out: what they did is in the recorded times".to_owned(),
         );
     }
     if run.jobs.iter().any(|job| job.submission.affinity.is_some() || job.submission.body != Bytes::ZERO) {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use windtunnel_core::{
-    Attempt, DeviceId, Effect, Finish, Grant, GrantedStep, Input, InstanceId, JobId, ModelId, Outcome, Span, Started,
-    Submission, Time,
+    Attempt, DeviceId, Effect, Finish, Grant, GrantedStep, Input, InstanceId, JobId, Measured, ModelId, Outcome, Span,
+    Started, Submission, Time,
 };
 use windtunnel_reports::journal::{Header, Record};
 
@@ -53,6 +53,12 @@ pub struct RecordedGrant {
     pub instance: InstanceId,
     /// The inputs of all its steps.
     pub weight: u32,
+    /// Prompt tokens of each input of its first step.
+    pub prompt_tokens: u32,
+    /// When its first token was out, where that is known.
+    pub first_token: Option<Time>,
+    /// Tokens that came out.
+    pub output_tokens: u32,
     /// When it began.
     pub start: Time,
     /// When it ended; `None`: not before the run did.
@@ -158,10 +164,11 @@ impl Reader {
                     job.gave_up = Some(t.since(job.at));
                 }
             }
-            Input::GrantFinished { attempt, measured, .. } => {
-                self.grant_ended(t, attempt, Fate::Finished, measured.output_tokens);
+            Input::GrantFinished { attempt, measured, .. } => self.grant_ended(t, attempt, Fate::Finished, measured),
+            Input::GrantFailed { attempt, .. } => {
+                let nothing = Measured { first_token: None, output_tokens: 0 };
+                self.grant_ended(t, attempt, Fate::Failed, nothing);
             }
-            Input::GrantFailed { attempt, .. } => self.grant_ended(t, attempt, Fate::Failed, 0),
             Input::Reconfigured(_) => self.remark(t, "the configuration changed; the first one is kept"),
             Input::Exited { .. } | Input::OutOfMemory { .. } => {
                 self.remark(t, "a process failed; failures are not played again");
@@ -201,7 +208,21 @@ impl Reader {
         let Some(run) = self.runs.last_mut().filter(|_| self.open) else { return };
         let place = run.grants.len() as u32;
         let fate = Fate::Running;
-        run.grants.push(RecordedGrant { model, device, instance, weight, start: t, end: None, fate });
+        let first = steps.first().and_then(|step| run.jobs.get(*jobs.get(&step.job)?));
+        let prompt_tokens = first.map_or(0, |job| job.submission.prompt_tokens);
+        let (end, first_token, output_tokens) = (None, None, 0);
+        run.grants.push(RecordedGrant {
+            model,
+            device,
+            instance,
+            weight,
+            prompt_tokens,
+            first_token,
+            output_tokens,
+            start: t,
+            end,
+            fate,
+        });
         for step in steps.iter().filter(|step| step.step < MOST_STEPS) {
             let Some(job) = jobs.get(&step.job).and_then(|&at| run.jobs.get_mut(at)) else { continue };
             let known = job.steps.len().max(step.step as usize + 1);
@@ -212,15 +233,16 @@ impl Reader {
         self.under_way.insert(attempt, (place, only));
     }
 
-    fn grant_ended(&mut self, t: Time, attempt: Attempt, fate: Fate, output_tokens: u32) {
+    fn grant_ended(&mut self, t: Time, attempt: Attempt, fate: Fate, measured: Measured) {
         let Some((place, only)) = self.under_way.remove(&attempt) else { return };
         let job = only.and_then(|job| self.jobs.get(&job).copied());
         let Some(run) = self.run() else { return };
         if let Some(grant) = run.grants.get_mut(place as usize) {
             (grant.end, grant.fate) = (Some(t), fate);
+            (grant.first_token, grant.output_tokens) = (measured.first_token, measured.output_tokens);
         }
         if let Some(job) = job.and_then(|at| run.jobs.get_mut(at)).filter(|_| fate == Fate::Finished) {
-            job.output_tokens = Some(output_tokens);
+            job.output_tokens = Some(measured.output_tokens);
         }
     }
 }

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use windtunnel_config::Scenario;
 use windtunnel_core::InstanceId;
 
-use super::read::{Fate, RecordedGrant};
+use super::{
+    generation::{AllGenerations, Generations},
+    read::{Fate, RecordedGrant},
+};
 use crate::{
     arrivals::UnitNoise,
     cards::{ServiceModel, Work},
@@ -23,55 +26,109 @@ struct Clock {
     busy: u32,
 }
 
-/// The time a grant took over that which the model says for its weight, both of a card of speed 1 for itself.
+/// What was a request's own of its service.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Own {
+    /// The time its grant took over that which the model says for its weight, both of a card of speed 1 for itself. With
+    /// continuous batching, where it depends on those beside it, the same of its tokens but the first.
+    pub time: f64,
+    /// With continuous batching, of its prefill.
+    pub prefill: f64,
+}
+
+/// What is known of that.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Residual {
     /// It is this.
-    Known(f64),
-    /// The grant was broken off or outlasted the run: it is no less than this.
+    Known(Own),
+    /// The grant was broken off or outlasted the run: its time is no less than this.
     AtLeast(f64),
-    /// The model has no time for a grant, as with continuous batching, where it depends on those beside it.
+    /// The model is not known, has no time for it, or it was not recorded when the first token was out.
     Unknown,
+}
+
+impl Own {
+    /// Nothing.
+    pub const NONE: Own = Own { time: 1.0, prefill: 1.0 };
+}
+
+/// Something in the life of a grant. At one moment ends come before starts, except that of a grant that takes no time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Turn {
+    Ends,
+    Decodes,
+    Begins,
+    EndsAtOnce,
 }
 
 /// The residual of each grant of a run that ended at `end`, in nanoseconds, by the services of `scenario`.
 pub fn residuals(grants: &[RecordedGrant], end: u64, scenario: &Scenario) -> Vec<Residual> {
-    let mut events: Vec<(u64, bool, usize)> = Vec::new();
-    for (place, grant) in grants.iter().enumerate() {
-        events.push((grant.start.as_nanos(), true, place));
-        events.push((grant.end.map_or(end, |end| end.as_nanos()), false, place));
-    }
-    // At one moment ends come before starts, except that of a grant that takes no time.
-    events.sort_by_key(|&(t, begins, place)| (t, begins, place));
     let mut clocks: Vec<Clock> = scenario.cards.iter().map(Clock::new).collect();
+    let mut generations = AllGenerations::new();
     let mut began = vec![f64::NAN; grants.len()];
     let mut found = vec![Residual::Unknown; grants.len()];
-    for (t, begins, place) in events {
+    for (t, turn, place) in turns(grants, end) {
         let grant = &grants[place];
         let Some(clock) = clocks.get_mut(grant.device.index()) else { continue };
         clock.pass(t);
-        let instance = grant.instance;
-        if begins {
-            began[place] = clock.dedicated;
-            clock.begin(instance);
-        } else if !began[place].is_nan() {
-            clock.end(instance);
-            found[place] = residual(grant, clock.dedicated - began[place], scenario);
+        let Some(service) = quiet(grant, scenario) else { continue };
+        let fluid = generations.entry(grant.instance).or_default();
+        if let ServiceModel::Slots(times) = &service {
+            fluid.pass(clock.dedicated, times);
+            fluid.turn(turn, place);
+        }
+        match turn {
+            Turn::Begins => {
+                began[place] = clock.dedicated;
+                clock.begin(grant.instance);
+            }
+            Turn::Decodes => {}
+            Turn::Ends | Turn::EndsAtOnce if began[place].is_nan() => {}
+            Turn::Ends | Turn::EndsAtOnce => {
+                clock.end(grant.instance);
+                found[place] = residual(grant, place, clock.dedicated - began[place], (&service, fluid));
+            }
         }
     }
     found
 }
 
-fn residual(grant: &RecordedGrant, took: f64, scenario: &Scenario) -> Residual {
-    let services = scenario.services.get(grant.model.index());
-    let Some(service) = services.and_then(|services| services.get(grant.device.index())?.as_ref()) else {
-        return Residual::Unknown;
-    };
-    let quiet = ServiceModel::new(&without_noise(service), 0);
-    match (quiet.work(grant.weight, UnitNoise::NONE, 0, 0), grant.fate) {
-        (Work::Time(time), Fate::Finished) if time > 0.0 => Residual::Known(took / time),
+fn turns(grants: &[RecordedGrant], end: u64) -> Vec<(u64, Turn, usize)> {
+    let mut turns: Vec<(u64, Turn, usize)> = Vec::new();
+    for (place, grant) in grants.iter().enumerate() {
+        let (start, end) = (grant.start.as_nanos(), grant.end.map_or(end, |end| end.as_nanos()));
+        turns.push((start, Turn::Begins, place));
+        turns.extend(grant.first_token.map(|first| (first.as_nanos().clamp(start, end), Turn::Decodes, place)));
+        turns.push((end, if end > start { Turn::Ends } else { Turn::EndsAtOnce }, place));
+    }
+    turns.sort();
+    turns
+}
+
+/// The model of the service a grant had, without its noise.
+fn quiet(grant: &RecordedGrant, scenario: &Scenario) -> Option<ServiceModel> {
+    let service = scenario.services.get(grant.model.index())?.get(grant.device.index())?.as_ref()?;
+    Some(ServiceModel::new(&without_noise(service), 0))
+}
+
+fn residual(
+    grant: &RecordedGrant,
+    place: usize,
+    took: f64,
+    (service, fluid): (&ServiceModel, &mut Generations),
+) -> Residual {
+    let work = service.work(grant.weight, UnitNoise::NONE, grant.prompt_tokens, grant.output_tokens);
+    match (work, grant.fate) {
+        (Work::Time(time), Fate::Finished) if time > 0.0 => Residual::Known(Own { time: took / time, prefill: 1.0 }),
         (Work::Time(time), Fate::Running | Fate::Failed) if time > 0.0 => Residual::AtLeast(took / time),
-        (Work::Time(_) | Work::Generation { .. }, _) => Residual::Unknown,
+        (Work::Generation { prefill, output_tokens, .. }, Fate::Finished) => {
+            fluid.end(place, prefill, output_tokens).map_or(Residual::Unknown, Residual::Known)
+        }
+        (Work::Generation { prefill, output_tokens, .. }, Fate::Running | Fate::Failed) => {
+            fluid.end(place, prefill, output_tokens);
+            Residual::AtLeast(0.0)
+        }
+        (Work::Time(_), _) => Residual::Unknown,
     }
 }
 

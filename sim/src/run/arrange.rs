@@ -9,12 +9,12 @@ use super::{
     world::{Gate, World},
 };
 use crate::{
-    arrivals::{ClosedLoop, Merge, NoiseKinds, OpenSource},
+    arrivals::Merge,
+    callers::Sources,
     cards::Card,
     events::{Agenda, Earliest, Event},
     faults::Faults,
     memory::Machine,
-    random::Seed,
     setup::Setup,
 };
 
@@ -22,18 +22,7 @@ impl<'a> World<'a> {
     /// The world of one replication before anything has happened.
     pub fn new(setup: &'a Setup, replication: u32) -> World<'a> {
         let scenario = setup.scenario();
-        let mut open = Vec::new();
-        let mut loops = Vec::new();
-        let mut loop_of = Vec::new();
-        for (place, workload) in scenario.workloads.iter().enumerate() {
-            let seed = Seed::of_workload(scenario.run.seed, replication, &workload.name);
-            let noise = NoiseKinds::of(scenario, workload);
-            let rows = setup.recording(place).map(|recording| recording.rows.clone());
-            open.extend(OpenSource::new(workload, place as u32, seed, noise, rows));
-            let closed = ClosedLoop::new(workload, place as u32, seed, noise);
-            loop_of.push(closed.is_some().then_some(loops.len() as u32));
-            loops.extend(closed);
-        }
+        let Sources { open, loops, loop_of } = Sources::new(setup, replication);
         let faults = Faults::new(scenario, replication);
         let machine = |device| Machine::new(scenario, device, &faults);
         let machines: Vec<Machine> = (0..).map(DeviceId).take(scenario.cards.len()).map(machine).collect();

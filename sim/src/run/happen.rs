@@ -1,5 +1,7 @@
 //! What happens next, and what the scheduler is told of it.
 
+use std::sync::PoisonError;
+
 use windtunnel_core::{Input, JobId, Span, Time};
 
 use super::world::{Arrival, Next, Told, World};
@@ -119,7 +121,14 @@ impl World<'_> {
         let &Request { workload, inputs, prompt_tokens, output_tokens, .. } = request;
         let (at, slept) = (self.now, self.slept);
         if let Some(noted) = &mut self.noted {
-            noted.push(Arrival { workload, at, slept, inputs, prompt_tokens, output_tokens });
+            noted.lock().unwrap_or_else(PoisonError::into_inner).push(Arrival {
+                workload,
+                at,
+                slept,
+                inputs,
+                prompt_tokens,
+                output_tokens,
+            });
         }
     }
 }

@@ -17,7 +17,7 @@
 //! the patience of a job) from the job's arrival to its end and not longer, so its memory is in proportion to the jobs in
 //! flight.
 //!
-//! A run ends at its horizon, after its number of arrivals, or when nothing is left to happen. Everything up to and
+//! A run ends at its horizon, after its number of arrivals, or when nothing is left to happen ([`standstill`]). Everything up to and
 //! including the horizon happens. With `drain`, arrivals stop there instead and the run goes on until no job is left.
 
 mod arrange;
@@ -25,6 +25,7 @@ mod happen;
 mod machines;
 mod obey;
 mod perils;
+mod standstill;
 mod watch;
 mod world;
 
@@ -34,7 +35,8 @@ use windtunnel_reports::{
     journal::{End, EndCause},
 };
 
-use crate::{Control, SimError, setup::Setup};
+use crate::{Control, SimError, fuzz::Noted, setup::Setup};
+use standstill::Standstill;
 pub(crate) use watch::Rigour;
 use watch::Watch;
 pub(crate) use world::Arrival;
@@ -47,6 +49,7 @@ struct Run<'a, R> {
     effects: Effects,
     recorder: &'a mut R,
     watch: Watch<'a>,
+    standstill: Standstill,
     /// When the scheduler's state is next recorded.
     next_checkpoint: Time,
 }
@@ -65,15 +68,13 @@ impl Setup {
     pub(crate) fn run_noting<R: Recorder>(
         &self,
         recorder: &mut R,
+        noted: Noted,
         control: &Control,
-    ) -> (Result<End, SimError>, Vec<Arrival>) {
-        if let Err(wrong) = recorder.begin(&self.header(0)) {
-            return (Err(wrong.into()), Vec::new());
-        }
+    ) -> Result<End, SimError> {
+        recorder.begin(&self.header(0))?;
         let mut run = Run::new(self, 0, recorder, control);
-        run.world.noted = Some(Vec::new());
-        let end = run.go();
-        (end, run.world.noted.take().unwrap_or_default())
+        run.world.noted = Some(noted);
+        run.go()
     }
 }
 
@@ -85,6 +86,7 @@ impl<'a, R: Recorder> Run<'a, R> {
             effects: if recorder.reads_reasons() { Effects::new() } else { Effects::brief() },
             recorder,
             watch: Watch::new(&setup.scenario().run, setup.rigour(), control),
+            standstill: Standstill::default(),
             next_checkpoint: setup.checkpoints().map_or(Time::MAX, |every| Time::ZERO.after(every)),
         }
     }
@@ -107,6 +109,9 @@ impl<'a, R: Recorder> Run<'a, R> {
             self.world.now = at;
             let Some(told) = self.world.happen(next) else { continue };
             self.step(told)?;
+            if self.standstill.is_reached(&self.world, told, &self.effects) {
+                break self.nothing_left(horizon);
+            }
             if self.world.arrived == jobs && self.world.gate == Gate::Open && self.stops_at(self.world.now) {
                 break EndCause::Jobs;
             }

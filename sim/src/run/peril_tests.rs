@@ -1,7 +1,11 @@
 //! What befalls grants, in whole runs of models that are resident.
 
-use windtunnel_config::{Arrivals, Fault, FaultKind, Footprint, Occurrence, Scenario, Upkeep, Workload};
+use windtunnel_config::{
+    Arrivals, Fault, FaultKind, Footprint, MonitorTrouble, Occurrence, Scenario, Upkeep, Workload,
+};
 use windtunnel_core::{Bytes, Capacity, DeviceKind, Input, Ppm, Span, Time};
+
+use windtunnel_reports::NoRecord;
 
 use super::*;
 use crate::fixtures::{Asking, Transcript, scenario, workload};
@@ -158,4 +162,37 @@ fn a_grant_for_a_process_that_died_in_the_same_breath_fails_as_well() {
         "1000 failed 1 Crashed Nothing",
     ];
     assert_eq!(seen, expected);
+}
+
+/// A card of 8 GiB and a model of 6 that is not loaded, for which somebody asks at once and nobody will again.
+fn wanted_for_ever(kind: FaultKind) -> Scenario {
+    let mut wanted = slow(1, &[20_000]);
+    (wanted.run.horizon, wanted.run.jobs) = (None, Some(2));
+    wanted.configuration.devices[0].memory = Some(gib(8));
+    wanted.cards[0].upkeep.poll = ms(500);
+    wanted.footprints = vec![Footprint { truth: Some(gib(6)), estimate: None, measured: true }];
+    wanted.residents[0].clear();
+    struck(wanted, kind, Occurrence::Always)
+}
+
+#[test]
+fn a_run_ends_although_its_monitor_is_read_or_asked_for_ever() {
+    let end = |world: Scenario| Setup::new(world).unwrap().run(0, &mut NoRecord, &Control::new()).unwrap();
+    let monitor = |trouble| FaultKind::Monitor { trouble, lasts: None };
+    let day = |end: &End| end.t.as_nanos() / 1_000_000_000 / 3600;
+    for trouble in [MonitorTrouble::Stale, MonitorTrouble::Missing] {
+        let unread = end(wanted_for_ever(monitor(trouble)));
+        assert_eq!((day(&unread), unread.cause), (24, EndCause::Exhausted), "{trouble:?}");
+    }
+    let taken = FaultKind::ForeignMemory { curve: vec![(ms(0), gib(7))] };
+    let waits = end(wanted_for_ever(taken.clone()));
+    assert_eq!((day(&waits), waits.cause), (24, EndCause::Exhausted));
+    let mut drained = wanted_for_ever(taken);
+    (drained.run.horizon, drained.run.jobs, drained.run.drain) = (Some(Span::from_secs(60)), None, true);
+    let drained = end(drained);
+    assert_eq!((day(&drained), drained.cause), (24, EndCause::Exhausted));
+    // What will change is waited for, however long that takes.
+    let left = FaultKind::ForeignMemory { curve: vec![(ms(0), gib(7)), (Span::from_secs(200_000), gib(0))] };
+    let served = end(wanted_for_ever(left));
+    assert_eq!((day(&served), served.cause), (55, EndCause::Exhausted));
 }

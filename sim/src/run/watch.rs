@@ -104,6 +104,7 @@ impl<'a> Watch<'a> {
         self.checked += 1;
         self.check(now, scheduler);
         self.progress.tell(self.steps, 1.0);
-        End { t: now, cause, invariants_checked: self.checked, violations: std::mem::take(&mut self.violations) }
+        let violations = std::mem::take(&mut self.violations);
+        End { t: now, cause, invariants_checked: self.checked, violations, remarks: std::collections::BTreeMap::new() }
     }
 }

@@ -10,6 +10,7 @@ use crate::{
     cards::{Card, Ended, Seat, ServiceModel},
     events::{Agenda, Earliest},
     faults::Faults,
+    fuzz::Noted,
     memory::Machine,
     setup::Setup,
 };
@@ -53,7 +54,7 @@ pub struct World<'a> {
     /// For so long the host has slept, all in all.
     pub slept: Span,
     /// Every request so far, where that is wanted.
-    pub noted: Option<Vec<Arrival>>,
+    pub noted: Option<Noted>,
 }
 
 /// A request as it came, and what only the world knows of it.

@@ -64,6 +64,9 @@ impl Setup {
     #[must_use]
     pub(crate) fn with_requests(mut self, requests: Arc<Requests>) -> Setup {
         self.requests = Some(requests);
+        let recorded = |service: &Option<ServiceModel>| service.clone().map(ServiceModel::recorded);
+        let services = self.services.iter().map(|on| on.iter().map(recorded).collect());
+        self.services = Arc::new(services.collect());
         self
     }
 

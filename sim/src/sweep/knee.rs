@@ -8,8 +8,8 @@ use windtunnel_reports::{
     knee::{Limit, Measurement, Probe, Search, SeedSet, Stability, TargetKnee},
 };
 
-use super::{Measured, reading::stability};
-use crate::{Control, SimError, setup::Setup};
+use super::{Course, Effort, Measured, reading::stability};
+use crate::{SimError, setup::Setup};
 
 /// Replications of the fresh seeds are numbered from here, far beyond those of any search.
 const FRESH: u32 = 1 << 20;
@@ -20,7 +20,7 @@ pub fn search(
     target: &Target,
     points: &[&Measured],
     capacity: Option<f64>,
-    control: &Control,
+    course: Course<'_>,
 ) -> Result<Option<TargetKnee>, SimError> {
     let Some(first) = points.first() else { return Ok(None) };
     if !first.report.knows(&target.metric) {
@@ -31,9 +31,15 @@ pub fn search(
         )));
     }
     let (from, to) = around(target, points, capacity);
-    let mut prober = Prober { setup: &first.point.setup, metric: &target.metric, control, known: BTreeMap::new() };
+    let mut prober = Prober { setup: &first.point.setup, metric: &target.metric, course, known: BTreeMap::new() };
     prober.learn(points);
-    let search = Search::new(target.metric.clone(), Limit::AtMost(target.at_most), from, to);
+    let Effort { precision, replications, most_replications } = course.effort;
+    let search = Search {
+        precision,
+        replications,
+        most_replications,
+        ..Search::new(target.metric.clone(), Limit::AtMost(target.at_most), from, to)
+    };
     match search.run(&mut prober) {
         Ok(knee) => Ok(Some(knee)),
         Err(Stopped::Interrupted) => Ok(None),
@@ -68,7 +74,7 @@ enum Stopped {
 struct Prober<'a> {
     setup: &'a Setup,
     metric: &'a str,
-    control: &'a Control,
+    course: Course<'a>,
     /// By rate (its bits: all are positive) and seeds.
     known: BTreeMap<(u64, SeedSet), Vec<Replication>>,
 }
@@ -105,7 +111,9 @@ impl Prober<'_> {
         let asked = missing.len();
         if asked > 0 {
             let setup = self.setup.at_rate(rate).map_err(Stopped::Failed)?;
-            let runs = setup.replications(missing, self.control).map_err(Stopped::Failed)?;
+            let tasks: Vec<(&Setup, u32)> = missing.map(|number| (&setup, number)).collect();
+            let runs = self.course.run(&tasks).map_err(Stopped::Failed)?;
+            let runs: Vec<RunFigures> = runs.into_iter().flatten().collect();
             if runs.len() < asked {
                 return Err(Stopped::Interrupted);
             }

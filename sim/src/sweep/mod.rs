@@ -10,17 +10,18 @@ mod axis;
 mod grid;
 mod knee;
 mod reading;
+mod runner;
 mod system;
 
-use rayon::prelude::*;
 use windtunnel_config::{Override, ScenarioFile};
 use windtunnel_reports::{
-    Report, RunFigures, RunMetrics,
+    Report, RunFigures,
     report::{PointReport, SweepReport},
 };
 
-use crate::{Control, SimError};
+use crate::{Control, SimError, setup::Setup};
 use grid::Point;
+pub use runner::{Effort, Runner, Simulated};
 
 /// What a sweep is asked for on top of what the scenario says.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +33,8 @@ pub struct SweepOptions {
     /// Total rates of the open workloads in requests per second, in place of the axes that vary rates; empty: as the
     /// scenario says.
     pub rates: Vec<f64>,
+    /// How much a search may run.
+    pub effort: Effort,
 }
 
 /// What came out of a sweep.
@@ -45,15 +48,30 @@ pub struct SweepOutcome {
     pub interrupted: bool,
 }
 
-/// Sweeps the scenario in `file`.
+/// Sweeps the scenario in `file` on simulated cards.
 ///
 /// # Errors
-/// If a setting makes no sense, a trace cannot be used or the target names no figure of the report.
+/// As [`sweep_with`].
 pub fn sweep(file: &ScenarioFile, options: &SweepOptions, control: &Control) -> Result<SweepOutcome, SimError> {
+    sweep_with(&Simulated, file, options, control)
+}
+
+/// Sweeps the scenario in `file` wherever `runner` runs it.
+///
+/// # Errors
+/// If a setting makes no sense, a trace cannot be used, the target names no figure of the report, or the runner has an
+/// error of its own.
+pub fn sweep_with(
+    runner: &dyn Runner,
+    file: &ScenarioFile,
+    options: &SweepOptions,
+    control: &Control,
+) -> Result<SweepOutcome, SimError> {
     let points = grid::points(file, options)?;
     let asked = points.len();
-    let measured = measure(points, control)?;
-    let knees = system::knees(&measured, control)?;
+    let course = Course { runner, effort: options.effort, control };
+    let measured = measure(points, course)?;
+    let knees = system::knees(&measured, course)?;
     let interrupted = control.is_interrupted();
     let points = measured.into_iter().map(Measured::into_report).collect();
     Ok(SweepOutcome { report: SweepReport { points, knees }, asked, interrupted })
@@ -72,25 +90,32 @@ impl Measured {
     }
 }
 
-/// Runs every replication of every point, one point after another as far as the threads allow. Points of which some
+/// Where a sweep runs, how much of it, and who may stop it.
+#[derive(Clone, Copy)]
+struct Course<'a> {
+    runner: &'a dyn Runner,
+    effort: Effort,
+    control: &'a Control,
+}
+
+impl Course<'_> {
+    fn run(self, tasks: &[(&Setup, u32)]) -> Result<Vec<Option<RunFigures>>, SimError> {
+        self.runner.run(tasks, self.control)
+    }
+}
+
+/// Runs every replication of every point, one point after another as far as the runner goes. Points of which some
 /// replication did not end are left out.
-fn measure(points: Vec<Point>, control: &Control) -> Result<Vec<Measured>, SimError> {
+fn measure(points: Vec<Point>, course: Course<'_>) -> Result<Vec<Measured>, SimError> {
     let of_point = |(place, point): (usize, &Point)| {
         (0..point.setup.scenario().run.replications).map(move |number| (place, number)).collect::<Vec<_>>()
     };
     let tasks: Vec<(usize, u32)> = points.iter().enumerate().flat_map(of_point).collect();
-    control.plan(tasks.len() as u64);
-    let results: Vec<Result<Option<RunFigures>, SimError>> = tasks
-        .par_iter()
-        .with_max_len(1)
-        .map(|&(place, number)| {
-            let metrics = points[place].setup.run_one(number, |_| Ok(RunMetrics::new()), control)?;
-            Ok(metrics.map(RunMetrics::into_run))
-        })
-        .collect();
+    let settings: Vec<(&Setup, u32)> = tasks.iter().map(|&(place, number)| (&points[place].setup, number)).collect();
+    let results = course.run(&settings)?;
     let mut runs: Vec<Vec<RunFigures>> = points.iter().map(|_| Vec::new()).collect();
     for ((place, _), result) in tasks.into_iter().zip(results) {
-        runs[place].extend(result?);
+        runs[place].extend(result);
     }
     let complete = points
         .into_iter()

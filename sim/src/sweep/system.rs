@@ -6,8 +6,8 @@ use serde_json::Value;
 use windtunnel_config::Scenario;
 use windtunnel_reports::knee::{GridPoint, KneeReport, kneedle, power_point, saturation};
 
-use super::{Measured, axis::sets_a_rate, knee, reading::grid_point};
-use crate::{Control, SimError};
+use super::{Course, Measured, axis::sets_a_rate, knee, reading::grid_point};
+use crate::SimError;
 
 /// Points that differ in nothing but the load.
 struct System<'a> {
@@ -18,14 +18,14 @@ struct System<'a> {
 }
 
 /// The knees of all systems that have a target or at least two rates, in the order of their first points.
-pub fn knees(measured: &[Measured], control: &Control) -> Result<Vec<KneeReport>, SimError> {
+pub fn knees(measured: &[Measured], course: Course<'_>) -> Result<Vec<KneeReport>, SimError> {
     let mut knees = Vec::new();
     for mut system in systems(measured) {
-        if control.is_interrupted() {
+        if course.control.is_interrupted() {
             break;
         }
         system.points.sort_by(|a, b| a.point.setup.open_rate().total_cmp(&b.point.setup.open_rate()));
-        knees.extend(system.knee(control)?);
+        knees.extend(system.knee(course)?);
     }
     Ok(knees)
 }
@@ -49,7 +49,7 @@ fn settings(measured: &Measured) -> BTreeMap<String, Value> {
 }
 
 impl System<'_> {
-    fn knee(self, control: &Control) -> Result<Option<KneeReport>, SimError> {
+    fn knee(self, course: Course<'_>) -> Result<Option<KneeReport>, SimError> {
         let Some(first) = self.points.first() else { return Ok(None) };
         let scenario = first.point.setup.scenario();
         let grid: Vec<GridPoint> = self.points.iter().map(|point| grid_point(point)).collect();
@@ -58,9 +58,9 @@ impl System<'_> {
         if !open || !(several || scenario.target.is_some()) {
             return Ok(None);
         }
-        let capacity = capacity(scenario);
+        let capacity = course.runner.capacity(capacity(scenario));
         let at_target = match &scenario.target {
-            Some(target) => knee::search(target, &self.points, capacity, control)?,
+            Some(target) => knee::search(target, &self.points, capacity, course)?,
             None => None,
         };
         Ok(Some(KneeReport {

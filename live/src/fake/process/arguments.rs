@@ -7,7 +7,7 @@
 //! | `--fake-load-ends` | `ready` (default), `stalls`, `code=N`, `signal=N`, `out-of-memory`, `out-of-memory-healthy`, `not-bound` |
 //! | `--fake-once` | a path: of the faults, those of the load hold only for the first process that can create it |
 //! | `--fake-key` | `wanted` (default), `ignored`: it answers anybody |
-//! | `--fake-term` | `ends` (default), `ignored` |
+//! | `--fake-term` | `ends` (default), `ignored`: nothing but a KILL ends it, the end of stdin neither |
 //! | `--fake-grandchild` | how long a process lives that this one leaves in a session of its own: `60s` |
 //! | `--fake-balloon`, `--fake-balloon-over` | bytes taken after the load: `64MiB`, within so long |
 //! | `--fake-answers` | `mute`, `closed`, `garbage`, `out-of-memory`, `broken:N`, `dies:N:code=N`, `dies:N:signal=N` |

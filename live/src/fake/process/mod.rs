@@ -1,21 +1,15 @@
 //! The fake server as a process: the flags of the real one, its log, and what a process can do wrong.
 //!
 //! Faults are flags that begin with `--fake-`, or environment variables of the same name (`FAKE_LOAD_ENDS` is
-//! `--fake-load-ends`); [`arguments`] lists them. As with the real one, end of file on stdin ends the process where it was
-//! told that somebody holds the other end (`LLAMA_SERVER_ROUTER_PORT`).
+//! `--fake-load-ends`); [`arguments`] lists them. As with the real one, a process that was told that somebody holds its
+//! stdin (`LLAMA_SERVER_ROUTER_PORT`) ends when that ends, and after a TERM only when it has been told to there as well.
 
 mod arguments;
 mod flags;
 mod load;
 mod mischief;
 
-use std::{
-    io::{Read, Write},
-    process::ExitCode,
-    sync::Arc,
-    thread,
-    time::Instant,
-};
+use std::{io::Write, process::ExitCode, sync::Arc, thread, time::Instant};
 
 use tokio::{
     net::TcpListener,
@@ -73,9 +67,11 @@ async fn serve(arguments: Arguments) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    if std::env::var_os(HELD).is_some() {
+    let term = arguments.term;
+    let held = std::env::var_os(HELD).is_some();
+    if held {
         // Reads block, so they have a thread to themselves, which ends with the process.
-        thread::spawn(watch_stdin);
+        thread::spawn(move || watch_stdin(term));
     }
     let server =
         match FakeServer::start(listener, arguments.server.clone(), None, Arc::clone(&itself) as Arc<dyn Process>) {
@@ -85,14 +81,14 @@ async fn serve(arguments: Arguments) -> ExitCode {
                 return ExitCode::FAILURE;
             }
         };
-    let term = arguments.term;
     tokio::spawn(async move {
         if !load::load(&arguments, &itself, &server).await {
             std::process::exit(1);
         }
         mischief::begin(&arguments, &itself).await;
     });
-    wait_for_term(term).await
+    let ended = wait_for_term(term).await;
+    if held { std::future::pending().await } else { ended }
 }
 
 async fn bind(arguments: &Arguments) -> Result<TcpListener, String> {
@@ -104,11 +100,20 @@ async fn bind(arguments: &Arguments) -> Result<TcpListener, String> {
     TcpListener::bind((host.as_str(), port)).await.map_err(|_| failed)
 }
 
-fn watch_stdin() {
-    let mut bytes = [0; 256];
-    while !matches!(std::io::stdin().read(&mut bytes), Ok(0) | Err(_)) {}
-    eprintln!("srv    operator(): EOF on stdin detected, forcing shutdown...");
-    std::process::exit(1);
+fn watch_stdin(term: Term) {
+    let mut lines = std::io::stdin().lines().map_while(Result::ok);
+    let told = lines.any(|line| line == "cmd_router_to_child:exit");
+    match (term, told) {
+        (Term::Ignored, _) => {}
+        (Term::Ends, true) => {
+            eprintln!("srv    operator(): exit command received, exiting...");
+            std::process::exit(0);
+        }
+        (Term::Ends, false) => {
+            eprintln!("srv    operator(): EOF on stdin detected, forcing shutdown...");
+            std::process::exit(1);
+        }
+    }
 }
 
 async fn wait_for_term(term: Term) -> ExitCode {

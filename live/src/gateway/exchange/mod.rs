@@ -59,7 +59,7 @@ pub(super) async fn infer(
     record.class = Some(wish.class);
     let mut shown = Shown::of(&wish);
     let answered = match wish.errand.kind {
-        JobKind::Embedding => vectors::go(shared, rules, wish, record, &mut shown).await,
+        JobKind::Embedding => Box::pin(vectors::go(shared, rules, wish, record, &mut shown)).await,
         JobKind::Chat | JobKind::Completion | JobKind::Rerank | JobKind::Audio => {
             generate(shared, rules, wish, record, &mut shown).await
         }

@@ -80,9 +80,9 @@ impl Jobs {
         left.map_or_else(String::new, |at| format!("{} ({})", JobId(at as u64), self.all[at].class.name()))
     }
 
-    /// Whether an interactive job has not ended.
-    pub fn has_interactive(&self) -> bool {
-        self.all.iter().any(|job| !job.ended && job.class == Class::Interactive)
+    /// Those that have not ended.
+    pub fn left(&self) -> impl Iterator<Item = &Job> {
+        self.all.iter().filter(|job| !job.ended)
     }
 
     pub fn get(&self, job: JobId) -> Option<&Job> {

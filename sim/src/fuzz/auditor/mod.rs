@@ -15,7 +15,8 @@ mod twin;
 use std::{collections::BTreeMap, io};
 
 use windtunnel_core::{
-    Attempt, Checkpoint, Class, Configuration, Effect, Effects, GrantedStep, Input, Note, PressureLevel, Span, Time,
+    Attempt, Checkpoint, Class, Configuration, Effect, Effects, GrantedStep, Input, ModelId, Note, Placement,
+    PressureLevel, Span, Time, Wanted,
 };
 use windtunnel_reports::{
     Recorder,
@@ -29,7 +30,7 @@ use jobs::Jobs;
 use residency::ModelBook;
 use twin::Twin;
 
-use super::tally::Tally;
+use super::{pulse::Pulse, tally::Tally};
 
 /// A rule that does not hold, and how that shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,7 +79,9 @@ const STANDSTILL: u64 = 50_000;
 
 /// The auditor of one run.
 #[derive(Debug)]
-pub struct Auditor {
+pub struct Auditor<'a> {
+    /// Who is told of every step.
+    pulse: Option<&'a Pulse>,
     book: Option<Book>,
     twin: Twin,
     calm: Calm,
@@ -118,10 +121,11 @@ struct DeviceBook {
     pressure: Option<PressureLevel>,
 }
 
-impl Auditor {
-    /// Of a run in which everything has to end as `calm` says.
-    pub fn new(calm: Calm) -> Auditor {
+impl<'a> Auditor<'a> {
+    /// Of a run in which everything has to end as `calm` says; `pulse` is told of every step.
+    pub fn new(calm: Calm, pulse: Option<&'a Pulse>) -> Auditor<'a> {
         Auditor {
+            pulse,
             book: None,
             twin: Twin::default(),
             calm,
@@ -246,11 +250,26 @@ impl Book {
         self.resides(note)
     }
 
-    /// Lower classes load nothing while memory is scarce, and models that nobody uses may keep it so: that is no fault that
-    /// ends, so jobs may wait as long.
+    /// Lower classes load nothing on a device while its memory is scarce, and models that nobody uses may keep it so: that is
+    /// no fault that ends, so jobs that could go there may wait as long.
     fn is_excused(&self) -> bool {
-        let scarce = |device: &DeviceBook| device.pressure.is_some_and(|level| level > PressureLevel::Normal);
-        self.devices.iter().any(scarce) && !self.jobs.has_interactive()
+        self.jobs.left().all(|job| job.class > Class::Interactive && self.meets_scarcity(job.submission.wanted))
+    }
+
+    /// Whether a device that could serve what is wanted reports that memory is scarce.
+    fn meets_scarcity(&self, wanted: Wanted) -> bool {
+        let scarce = |place: &Placement| {
+            let pressure = self.devices.get(place.device.index()).and_then(|device| device.pressure);
+            pressure.is_some_and(|level| level > PressureLevel::Normal)
+        };
+        let on = |model: ModelId| self.configuration.model(model).is_some_and(|one| one.placements.iter().any(scarce));
+        match wanted {
+            Wanted::Model(model) => on(model),
+            Wanted::Family(family) => {
+                let family = self.configuration.families.get(family.index());
+                family.is_some_and(|family| family.variants.iter().any(|variant| on(variant.model)))
+            }
+        }
     }
 
     fn endless(&self, when: &str) -> Breach {
@@ -259,12 +278,13 @@ impl Book {
     }
 }
 
-impl Recorder for Auditor {
+impl Recorder for Auditor<'_> {
     fn begin(&mut self, _header: &Header) -> io::Result<()> {
         Ok(())
     }
 
     fn step(&mut self, t: Time, input: &Input, effects: &Effects) -> io::Result<()> {
+        self.pulse.into_iter().for_each(|pulse| pulse.beat(t));
         match self.audit(t, input, effects) {
             Ok(()) if self.enough => Err(io::Error::other("nothing more comes of it")),
             Ok(()) => Ok(()),
