@@ -8,7 +8,7 @@ use windtunnel_core::DeviceKind;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// The program that becomes a child: called with [`BECOME_CHILD`](super::BECOME_CHILD) first it must hand the rest of
-    /// its arguments to [`become_child`](super::become_child).
+    /// its arguments to [`become_child`](super::become_child()).
     pub own_program: PathBuf,
     /// Where the list of children lies, for a start after a crash.
     pub state_folder: PathBuf,

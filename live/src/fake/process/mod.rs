@@ -1,7 +1,7 @@
 //! The fake server as a process: the flags of the real one, its log, and what a process can do wrong.
 //!
 //! Faults are flags that begin with `--fake-`, or environment variables of the same name (`FAKE_LOAD_ENDS` is
-//! `--fake-load-ends`); [`arguments`] lists them. As with the real one, a process that was told that somebody holds its
+//! `--fake-load-ends`); `arguments` lists them. As with the real one, a process that was told that somebody holds its
 //! stdin (`LLAMA_SERVER_ROUTER_PORT`) ends when that ends, and after a TERM only when it has been told to there as well.
 
 mod arguments;
