@@ -5,7 +5,7 @@ use std::{
     net::{SocketAddr, TcpListener},
     os::unix::process::ExitStatusExt,
     path::PathBuf,
-    process::{Child, ChildStdin, Command, ExitStatus, Output, Stdio},
+    process::{Child, ChildStderr, ChildStdin, Command, ExitStatus, Output, Stdio},
     time::{Duration, Instant},
 };
 
@@ -17,6 +17,7 @@ const FAKE: &str = env!("CARGO_BIN_EXE_fake-llama-server");
 struct Running {
     child: Child,
     stdin: Option<ChildStdin>,
+    log: BufReader<ChildStderr>,
     address: SocketAddr,
 }
 
@@ -31,7 +32,8 @@ fn start(arguments: &[&str], environment: &[(&str, &str)]) -> Running {
     command.envs(environment.iter().copied()).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let stdin = child.stdin.take();
-    Running { child, stdin, address: ([127, 0, 0, 1], port).into() }
+    let log = BufReader::new(child.stderr.take().unwrap());
+    Running { child, stdin, log, address: ([127, 0, 0, 1], port).into() }
 }
 
 fn run(arguments: &[&str]) -> Output {
@@ -41,7 +43,8 @@ fn run(arguments: &[&str]) -> Output {
 impl Running {
     /// Waits for a line of the log that has `text` in it.
     fn says(&mut self, text: &str) -> String {
-        let lines = BufReader::new(self.child.stderr.as_mut().unwrap()).lines();
+        // One reader for all of it: what a reader has taken in is lost with it.
+        let lines = self.log.by_ref().lines();
         lines.map(Result::unwrap).find(|line| line.contains(text)).expect("the line comes before the log ends")
     }
 
@@ -58,7 +61,7 @@ impl Running {
 
     fn log(&mut self) -> String {
         let mut text = String::new();
-        self.child.stderr.as_mut().unwrap().read_to_string(&mut text).unwrap();
+        self.log.read_to_string(&mut text).unwrap();
         text
     }
 
