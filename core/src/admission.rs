@@ -19,7 +19,7 @@ impl Scheduler {
     #[inline]
     pub(crate) fn admit(&self, job: &Job, id: JobId, line: LineId) -> Result<(), Refusal> {
         let policy = &self.policy().classes[job.class.index()];
-        match (policy.admission, job.deadline) {
+        match (policy.admission, job.deadline()) {
             (Admission::None, _) | (Admission::Deadline | Admission::Adaptive, None) => Ok(()),
             (kind @ (Admission::Deadline | Admission::Adaptive), Some(deadline)) => {
                 let rank = job.rank(id, policy.order);

@@ -24,6 +24,7 @@ impl Scheduler {
     }
 
     /// The long way of an arrival: it may be refused, and it may change what other jobs can do.
+    #[inline(never)]
     pub(crate) fn take_in(&mut self, id: JobId, submission: &Submission, class: Class, effects: &mut Effects) {
         let target = match self.target_of(Ask::of(submission)) {
             Ok(target) if submission.inputs > 0 => Ok(target),
@@ -33,7 +34,7 @@ impl Scheduler {
         let (now, drops) = (self.now, Hopeless::of(self.policy().classes[class.index()].drop_hopeless));
         let place = *target.as_ref().unwrap_or(&0);
         let chunk = self.chunk(submission, place);
-        self.jobs.insert_with(id.0, || Job::new(submission, class, place, chunk, drops, now));
+        self.jobs.insert_over(id.0, Job::default, |job| job.renew(submission, class, place, chunk, drops, now));
         match target.map_err(Outcome::Refused).and_then(|target| self.admitted(id, class, target)) {
             Ok(line) => {
                 self.enqueue(id, line);
@@ -100,7 +101,7 @@ impl Scheduler {
     #[inline]
     pub(crate) fn enqueue(&mut self, id: JobId, line: LineId) {
         let Some(job) = self.jobs.get_mut(id.0) else { return };
-        job.line = Some(line);
+        job.set_line(Some(line));
         let class = job.class;
         let rank = job.rank(id, self.configuration.policy.classes[class.index()].order);
         self.lines[line.index()].class_mut(class).insert(rank, job.waiting_weight());
@@ -111,7 +112,7 @@ impl Scheduler {
             self.touch_head(id, class, line);
         }
         let Some(job) = self.jobs.get(id.0) else { return };
-        if idle && (job.max_wait.is_some() || job.hopeless == Hopeless::Dropped) {
+        if idle && (job.max_wait().is_some() || job.hopeless == Hopeless::Dropped) {
             self.arm_expiry(id);
         }
     }
@@ -125,7 +126,7 @@ impl Scheduler {
         if self.may_start(line) {
             self.offer_line(line, class, effects);
             self.settle_servers(line, effects);
-            if self.jobs.get(id.0).is_none_or(|job| job.started.is_some()) {
+            if self.jobs.get(id.0).is_none_or(|job| job.started().is_some()) {
                 return;
             }
         }
@@ -135,7 +136,7 @@ impl Scheduler {
         }
         self.look_after_models(effects);
         if effects.hold_reasons_of(class)
-            && self.jobs.get(id.0).is_some_and(|job| job.started.is_none())
+            && self.jobs.get(id.0).is_some_and(|job| job.started().is_none())
             && !self.is_explained(id, effects)
         {
             let reason = self.reason(id, class, line);
@@ -175,7 +176,8 @@ impl Scheduler {
     pub(crate) fn leave_line(&mut self, id: JobId) {
         self.disarm_expiry(id);
         let Some(job) = self.jobs.get_mut(id.0) else { return };
-        let Some(line) = job.line.take() else { return };
+        let Some(line) = job.line() else { return };
+        job.set_line(None);
         let (class, weight) = (job.class, job.waiting_weight());
         let rank = job.rank(id, self.configuration.policy.classes[class.index()].order);
         self.queued[class.index()].jobs -= 1;
@@ -196,7 +198,7 @@ impl Scheduler {
     /// Ends a job wherever it is: it leaves its line, and grants that only it was waiting for are broken off.
     pub(crate) fn drop_job(&mut self, id: JobId, outcome: Outcome, effects: &mut Effects) {
         let Some(job) = self.jobs.get(id.0) else { return };
-        let (line, running, model) = (job.line, job.running, job.model);
+        let (line, running, model) = (job.line(), job.running, job.model());
         self.leave_line(id);
         self.end(id, outcome, effects);
         if running > 0 && model.is_some() {
@@ -226,20 +228,20 @@ impl Scheduler {
     /// Gives a waiting job its entry in the index of expiries.
     pub(crate) fn arm_expiry(&mut self, id: JobId) {
         let Some(job) = self.jobs.get(id.0) else { return };
-        let Some(line) = job.line else { return };
+        let Some(line) = job.line() else { return };
         let shortest = self.shortest(job, line);
         let expires = job.runs_out(shortest).map(|(due, kind)| (due.max(self.now), kind));
         if let Some((due, _)) = expires {
             self.expiry.insert(due, id);
         }
         if let Some(job) = self.jobs.get_mut(id.0) {
-            job.expires = expires;
+            job.set_expires(expires);
         }
     }
 
     pub(crate) fn disarm_expiry(&mut self, id: JobId) {
         let Some(job) = self.jobs.get_mut(id.0) else { return };
-        if let Some((due, _)) = job.expires.take() {
+        if let Some((due, _)) = job.take_expires() {
             self.expiry.remove(due, id);
         }
     }
@@ -247,11 +249,11 @@ impl Scheduler {
     /// Ends the waiting jobs that were due by `until`.
     pub(crate) fn expire(&mut self, until: Time, effects: &mut Effects) {
         while let Some(id) = self.expiry.pop_due(until) {
-            let Some((_, kind)) = self.jobs.get_mut(id.0).and_then(|job| job.expires.take()) else { continue };
+            let Some((_, kind)) = self.jobs.get_mut(id.0).and_then(|job| job.take_expires()) else { continue };
             let still = match kind {
                 Overdue::MaxWait => true,
                 Overdue::Hopeless => self.jobs.get(id.0).is_some_and(|job| {
-                    job.line
+                    job.line()
                         .is_some_and(|line| job.runs_out(self.shortest(job, line)).is_some_and(|due| due.0 <= until))
                 }),
             };

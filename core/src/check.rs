@@ -5,6 +5,7 @@ use alloc::collections::BTreeMap;
 use crate::{
     Attempt, Bytes, Capacity, Class, DeviceId, InstanceId, JobId, Mode, Right, Scheduler, Tier,
     instance::{Instance, Slot},
+    job::Job,
     queue::{Line, LineId},
 };
 
@@ -198,20 +199,75 @@ impl Scheduler {
         self.check_work_conservation()
     }
 
-    /// Every job waits in exactly its line, or runs, or both; counts and weights agree.
-    fn check_jobs(&self) -> Result<(), Violation> {
-        let mut running: BTreeMap<JobId, u32> = BTreeMap::new();
+    /// How many steps of each job are under way.
+    fn running_steps(&self) -> BTreeMap<JobId, u32> {
+        let mut running = BTreeMap::new();
         let grants = self.instances.iter().flat_map(|instance| instance.slot.running());
         for step in grants.flat_map(|grant| &grant.steps).filter(|step| self.jobs.get(step.job.0).is_some()) {
             *running.entry(step.job).or_default() += 1;
         }
+        running
+    }
+
+    /// Every job waits in exactly its line, or runs, or both; counts and weights agree.
+    fn check_jobs(&self) -> Result<(), Violation> {
+        if self.are_jobs_sound() { Ok(()) } else { self.find_unsound_job() }
+    }
+
+    /// Whether that is so. A long queue lies in no cache, so each of its jobs is fetched once, in the order of its line; what
+    /// is wrong where something is, is found out afterwards.
+    pub(crate) fn are_jobs_sound(&self) -> bool {
+        let running = self.running_steps();
+        let (mut found, mut armed) = (0, 0);
+        let mut is_armed = |id: JobId, job: &Job| {
+            armed += usize::from(job.expires().is_some());
+            job.expires().is_none_or(|(due, _)| self.expiry.holds(due, id))
+        };
+        for class in Class::ALL {
+            let (order, mut waiting) = (self.policy().classes[class.index()].order, 0);
+            for (place, line) in self.lines.iter().enumerate() {
+                let (place, queue) = (Some(LineId(place as u32)), line.class(class));
+                let (mut count, mut weight, mut last) = (0, 0, None);
+                for id in queue.iter() {
+                    let Some(job) = self.jobs.get(id.0) else { return false };
+                    let rank = Some(job.rank(id, order));
+                    let is_here = job.line() == place && job.class == class && rank > last;
+                    if !is_here || !(job.running == 0 || running.contains_key(&id)) || !is_armed(id, job) {
+                        return false;
+                    }
+                    (count, weight, last) = (count + 1, weight + job.waiting_weight(), rank);
+                }
+                if (count, weight) != (queue.len(), queue.weight()) {
+                    return false;
+                }
+                waiting += count;
+            }
+            if self.queued[class.index()].jobs != waiting as u64 {
+                return false;
+            }
+            found += waiting;
+        }
+        for (&id, &steps) in &running {
+            let Some(job) = self.jobs.get(id.0).filter(|job| job.running == steps) else { return false };
+            let only_runs = job.line().is_none();
+            if only_runs && !is_armed(id, job) {
+                return false;
+            }
+            found += usize::from(only_runs);
+        }
+        found == self.jobs.len() && armed == self.expiry.len()
+    }
+
+    /// The first thing that is wrong with the jobs, in the order of their ids.
+    pub(crate) fn find_unsound_job(&self) -> Result<(), Violation> {
+        let running = self.running_steps();
         let mut waiting = 0;
         for (id, job) in self.jobs.iter() {
             let id = JobId(id);
             agree("running steps of a job", job.running, running.get(&id).copied().unwrap_or(0))?;
-            waiting += u64::from(job.line.is_some());
-            let expiry = job.expires.is_none_or(|(due, _)| self.expiry.holds(due, id));
-            if (job.line.is_none() && job.running == 0) || !expiry {
+            waiting += u64::from(job.line().is_some());
+            let expiry = job.expires().is_none_or(|(due, _)| self.expiry.holds(due, id));
+            if (job.line().is_none() && job.running == 0) || !expiry {
                 return Err(Violation::Lost { job: id });
             }
         }
@@ -222,7 +278,7 @@ impl Scheduler {
             standing += here;
         }
         agree("jobs in lines", standing, waiting)?;
-        let armed = self.jobs.iter().filter(|(_, job)| job.expires.is_some()).count();
+        let armed = self.jobs.iter().filter(|(_, job)| job.expires().is_some()).count();
         agree("expiries", self.expiry.len() as u64, armed as u64)?;
         self.lines.iter().enumerate().try_for_each(|(number, line)| self.check_line(LineId(number as u32), line))
     }
@@ -232,7 +288,8 @@ impl Scheduler {
             let mut weight = 0;
             let mut last = None;
             for job in line.class(class).iter() {
-                let data = self.jobs.get(job.0).filter(|data| data.line == Some(id)).ok_or(Violation::Lost { job })?;
+                let data =
+                    self.jobs.get(job.0).filter(|data| data.line() == Some(id)).ok_or(Violation::Lost { job })?;
                 let rank = Some(data.rank(job, self.policy().classes[class.index()].order));
                 if rank <= last {
                     return Err(Violation::Lost { job });

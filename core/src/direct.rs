@@ -8,7 +8,7 @@
 use crate::{
     Admission, Class, Effects, GrantedStep, JobId, ModelId, Note, Right, Scheduler, Submission, Wanted,
     job::{Hopeless, Job},
-    queue::Rank,
+    queue::{LineId, Rank},
 };
 
 /// What an arrival meets on the short way.
@@ -29,6 +29,7 @@ impl Scheduler {
         let short = class == Class::Interactive
             && self.is_plain()
             && submission.needs.is_empty()
+            && submission.quality.is_none()
             && !state.removed
             && submission.max_wait.is_none()
             && self.is_one_step(submission, model)
@@ -79,23 +80,17 @@ impl Scheduler {
         let (now, class) = (self.now, Class::Interactive);
         let drops = Hopeless::of(self.policy().classes[class.index()].drop_hopeless);
         let chunk = self.chunk(submission, model.0);
-        let new = || Job::new(submission, class, model.0, chunk, drops, now);
+        let line = self.targets[model.index()].shared;
+        self.jobs.insert_over(id.0, Job::default, |job| {
+            job.renew_plain(submission, class, model.0, chunk, drops, now);
+            match way {
+                Arrival::Starts => job.take_only_step(now, model),
+                Arrival::Waits => job.set_line(Some(line)),
+            }
+        });
         match way {
-            Arrival::Starts => {
-                self.jobs.insert_with(id.0, || Job {
-                    granted: 1,
-                    running: 1,
-                    started: Some(now),
-                    model: Some(model),
-                    ..new()
-                });
-                self.start_at_once(id, submission.inputs, model, effects);
-            }
-            Arrival::Waits => {
-                let line = Some(self.targets[model.index()].shared);
-                self.jobs.insert_with(id.0, || Job { line, ..new() });
-                self.wait_in_line(id, submission, model, effects);
-            }
+            Arrival::Starts => self.start_at_once(id, submission.inputs, model, effects),
+            Arrival::Waits => self.wait_in_line(id, submission, line, effects),
         }
     }
 
@@ -110,13 +105,12 @@ impl Scheduler {
         steps.push(step);
         effects.add_step(step);
         self.begin_grant(instance, Class::Interactive, Right::Order, steps, weight, effects);
-        self.update_mode(self.instances[instance.index()].device, effects);
     }
 
     /// Puts a job into the line of its model and says why it waits.
     #[inline]
-    fn wait_in_line(&mut self, id: JobId, submission: &Submission, model: ModelId, effects: &mut Effects) {
-        let (class, line) = (Class::Interactive, self.targets[model.index()].shared);
+    fn wait_in_line(&mut self, id: JobId, submission: &Submission, line: LineId, effects: &mut Effects) {
+        let class = Class::Interactive;
         let order = self.policy().classes[class.index()].order;
         let rank = Rank::of(order, id, submission.deadline.map(|span| self.now.after(span)));
         self.lines[line.index()].class_mut(class).insert(rank, u64::from(submission.inputs));

@@ -173,7 +173,7 @@ impl Scheduler {
         let jobs = lines().flat_map(|line| line.class(class).iter()).filter_map(|id| self.jobs.get(id.0));
         let limits = jobs.map(|job| {
             let filled = job.arrived.after(wait);
-            job.deadline.map_or(filled, |deadline| filled.min(deadline.before(service)))
+            job.deadline().map_or(filled, |deadline| filled.min(deadline.before(service)))
         });
         limits.min()
     }

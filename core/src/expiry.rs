@@ -49,8 +49,8 @@ impl Expiry {
 impl Job {
     /// When it runs out of time if it goes on waiting, and of which; `shortest` is the least its service can take.
     pub fn runs_out(&self, shortest: Span) -> Option<(Time, Overdue)> {
-        let waited = self.max_wait.map(|most| (self.progress.after(most), Overdue::MaxWait));
-        let hopeless = match (self.hopeless, self.deadline) {
+        let waited = self.max_wait().map(|most| (self.progress.after(most), Overdue::MaxWait));
+        let hopeless = match (self.hopeless, self.deadline()) {
             (Hopeless::Dropped, Some(deadline)) => Some((hopeless_from(deadline, shortest), Overdue::Hopeless)),
             (Hopeless::Dropped, None) | (Hopeless::Kept, _) => None,
         };

@@ -3,8 +3,8 @@
 use alloc::vec::Vec;
 
 use crate::{
-    Attempt, Capacity, Choice, Class, Effect, Effects, Failure, Fate, Grant, GrantFailure, GrantedStep, InstanceId,
-    JobId, Measured, ModelId, Nonsense, Note, Outcome, Overdue, Right, Scheduler, Sent, Span, Time,
+    Attempt, Capacity, Choice, Class, Effect, Effects, Failure, Grant, GrantFailure, GrantedStep, InstanceId, JobId,
+    Measured, ModelId, Nonsense, Note, Outcome, Overdue, Right, Scheduler, Sent, Span, Time,
     instance::{Aborted, Running},
     job::Requeued,
     queue::LineId,
@@ -78,9 +78,8 @@ impl Scheduler {
         }
     }
 
-    /// Takes the steps of a grant out of their lines, the first from `line`, and lists them; says what they weigh. A slot takes one step, a
-    /// batch steps as long as their weights fit; the first is taken whatever it weighs.
-    #[inline]
+    /// Takes the steps of a grant out of their lines, the first from `line`, and lists them; says what they weigh. A slot takes
+    /// one step, a batch steps as long as their weights fit; the first is taken whatever it weighs.
     pub(crate) fn collect(
         &mut self,
         id: InstanceId,
@@ -90,35 +89,97 @@ impl Scheduler {
         effects: &mut Effects,
     ) -> u32 {
         let instance = &self.instances[id.index()];
-        let (model, has_others) = (instance.model, instance.lines.len() > 1);
-        let mut room = match instance.capacity {
-            Capacity::Slots { .. } => 1,
-            Capacity::Batch { max, .. } => max,
-        };
+        let model = instance.model;
+        let mut room = instance.room();
+        if instance.lines.len() == 1 {
+            return self.collect_from(line, class, model, room, steps, effects);
+        }
         let (mut weight, mut next) = (0, Some(line));
         while room > 0
             && let Some(line) = next
-            && let Some(head) = self.lines[line.index()].class(class).first()
+            && let Some(taken) = self.collect_one(line, class, model, room, steps, effects)
         {
-            let most = if steps.is_empty() { u32::MAX } else { room };
-            match self.take_step(head, line, model, most) {
-                Taken::Step(step) => {
-                    steps.push(step);
-                    effects.add_step(step);
-                    weight += step.weight;
-                    room = room.saturating_sub(step.weight);
-                }
-                Taken::Hopeless => {
-                    self.leave_line(head);
-                    self.end(head, Outcome::TimedOut(Overdue::Hopeless), effects);
-                }
-                Taken::Nothing => break,
-            }
-            if has_others {
-                next = self.head(&self.instances[id.index()], class).map(|(line, _)| line);
-            }
+            weight += taken;
+            room = room.saturating_sub(taken);
+            next = self.head(&self.instances[id.index()], class).map(|(line, _)| line);
         }
         weight
+    }
+
+    /// The same from one line alone, for an instance of `model` that has `room`.
+    #[inline(never)]
+    pub(crate) fn collect_from(
+        &mut self,
+        line: LineId,
+        class: Class,
+        model: ModelId,
+        room: u32,
+        steps: &mut Vec<GrantedStep>,
+        effects: &mut Effects,
+    ) -> u32 {
+        let (mut weight, mut rest) = (0, room);
+        while rest > 0
+            && let Some(taken) = self.collect_one(line, class, model, rest, steps, effects)
+        {
+            weight += taken;
+            rest = rest.saturating_sub(taken);
+        }
+        weight
+    }
+
+    /// Takes a step of a line's head, if it weighs no more than `room` or is the first, and says what it weighs: nothing if
+    /// the head was hopeless instead and ended.
+    #[inline(always)]
+    fn collect_one(
+        &mut self,
+        line: LineId,
+        class: Class,
+        model: ModelId,
+        room: u32,
+        steps: &mut Vec<GrantedStep>,
+        effects: &mut Effects,
+    ) -> Option<u32> {
+        let queue = self.lines[line.index()].class_mut(class);
+        let head = queue.first()?;
+        let most = if steps.is_empty() { u32::MAX } else { room };
+        let job = self.jobs.get_mut(head.0)?;
+        // Most jobs are one step, and where no models come and go nothing else is to be done for them.
+        if job.is_untouched() && job.inputs <= most && self.residency == Residency::Fixed {
+            let (weight, queued) = (job.inputs, &mut self.queued[class.index()]);
+            job.take_only_step(self.now, model);
+            queue.remove_first(u64::from(weight));
+            queued.jobs -= 1;
+            queued.bytes -= job.body.get();
+            let step = GrantedStep { job: head, step: 0, of: 1, weight };
+            steps.push(step);
+            effects.add_step(step);
+            return Some(weight);
+        }
+        self.collect_any(head, line, model, most, steps, effects)
+    }
+
+    fn collect_any(
+        &mut self,
+        head: JobId,
+        line: LineId,
+        model: ModelId,
+        most: u32,
+        steps: &mut Vec<GrantedStep>,
+        effects: &mut Effects,
+    ) -> Option<u32> {
+        match self.take_step(head, line, model, most) {
+            Taken::Step(step) => {
+                steps.push(step);
+                effects.add_step(step);
+                Some(step.weight)
+            }
+            Taken::Hopeless => {
+                self.leave_line(head);
+                self.end(head, Outcome::TimedOut(Overdue::Hopeless), effects);
+                Some(0)
+            }
+            Taken::Nothing => None,
+        }
     }
 
     /// Ends the head of a line if it became hopeless at this very moment; whether it did.
@@ -148,7 +209,6 @@ impl Scheduler {
     /// Marks the next step of a line's head as running on an instance of `model`, if it weighs no more than `most`; the job
     /// leaves its line with its last step. A head that has become hopeless at this very moment, before its timer says so,
     /// must not waste a slot.
-    #[inline]
     fn take_step(&mut self, id: JobId, line: LineId, model: ModelId, most: u32) -> Taken {
         let Some(job) = self.jobs.get_mut(id.0) else { return Taken::Nothing };
         if job.is_hopeless_by(self.now) {
@@ -159,21 +219,20 @@ impl Scheduler {
         if weight > most {
             return Taken::Nothing;
         }
-        if let Some((due, _)) = job.expires.take() {
+        if let Some((due, _)) = job.take_expires() {
             self.expiry.remove(due, id);
         }
-        if job.started.is_none() && self.residency == Residency::Managed {
+        if job.started().is_none() && self.residency == Residency::Managed {
             self.models[model.index()].demand.count(job.class, self.now);
         }
-        job.started = job.started.or(Some(self.now));
-        job.model = job.model.or(Some(model));
+        job.start(self.now, model);
         job.take_step();
         let queue = self.lines[line.index()].class_mut(job.class);
         if job.next_step().is_some() {
             queue.lighten_first(u64::from(weight));
         } else {
             queue.remove_first(u64::from(weight));
-            job.line = None;
+            job.set_line(None);
             let queued = &mut self.queued[job.class.index()];
             queued.jobs -= 1;
             queued.bytes -= job.body.get();
@@ -246,7 +305,7 @@ impl Scheduler {
         &mut self,
         attempt: Attempt,
         id: InstanceId,
-        measured: Measured,
+        measured: &Measured,
         effects: &mut Effects,
     ) {
         match self.short_way(attempt, id) {
@@ -257,33 +316,37 @@ impl Scheduler {
     }
 
     /// The long way from the end of a grant to whatever may start then.
-    pub(crate) fn end_grant(&mut self, attempt: Attempt, id: InstanceId, measured: Measured, effects: &mut Effects) {
+    #[inline(never)]
+    pub(crate) fn end_grant(&mut self, attempt: Attempt, id: InstanceId, measured: &Measured, effects: &mut Effects) {
         let Some(grant) = self.take_grant(attempt, id) else {
             return effects.note(Note::Ignored { cause: Nonsense::NoSuchAttempt });
         };
-        self.learn(id, &grant, &measured, effects);
+        self.learn(id, &grant, measured, effects);
         for step in &grant.steps {
-            self.step_done(step.job, measured.first_token, effects);
+            self.end_step(step.job, measured.first_token, effects);
         }
         self.after_grant(id, grant, effects);
     }
 
+    /// A step of a job is done.
+    #[inline(never)]
+    pub(crate) fn end_step(&mut self, id: JobId, first_token: Option<Time>, effects: &mut Effects) {
+        self.step_done(id, first_token, effects);
+    }
+
+    /// The same where every instruction counts.
     #[inline(always)]
     pub(crate) fn step_done(&mut self, id: JobId, first_token: Option<Time>, effects: &mut Effects) {
-        let (now, mut waits) = (self.now, false);
-        self.jobs.change(id.0, |job| {
-            job.running -= 1;
-            job.done += 1;
-            job.progress = now;
-            job.first_token = job.first_token.or(first_token);
-            if job.done == job.steps {
-                effects.push(Effect::Finish(job.finish(id, Outcome::Completed)));
-                return Fate::Dropped;
-            }
-            waits = job.running == 0 && job.line.is_some();
-            Fate::Kept
-        });
-        if waits {
+        let Some(room) = self.jobs.room_of(id.0) else { return };
+        let Some(job) = self.jobs.in_room(room) else { return };
+        job.running -= 1;
+        job.done += 1;
+        job.progress = self.now;
+        job.token(first_token);
+        if job.done == job.steps {
+            effects.push(Effect::Finish(job.finish(id, Outcome::Completed)));
+            self.jobs.leave(id.0, room);
+        } else if job.running == 0 && job.line().is_some() {
             self.arm_expiry(id);
         }
     }
@@ -326,14 +389,14 @@ impl Scheduler {
             return self.drop_job(step.job, Outcome::Failed(Failure::Step(cause)), effects);
         }
         job.requeued = Requeued::Once;
-        let (class, ask) = (job.class, job.ask);
+        let (class, ask) = (job.class, job.ask());
         let Ok(target) = self.target_of(ask) else {
             return self.drop_job(step.job, Outcome::Failed(Failure::ModelRemoved), effects);
         };
         self.leave_line(step.job);
         if let Some(job) = self.jobs.get_mut(step.job.0) {
-            job.again.push(step.step);
-            job.target = target;
+            job.do_again(step.step);
+            job.set_target(target);
         }
         let refusal = self.jobs.get(step.job.0).and_then(|job| self.fits(job).err());
         if let Some(refusal) = refusal {

@@ -11,36 +11,26 @@ const SMALLEST: usize = 32;
 /// power of two of places, so insertion, look-up and removal take constant time. Where an earlier id still stands in the
 /// place of a new one, the ring is doubled if half of it is in use; otherwise the earlier one is a straggler and goes into a
 /// map. The values lie apart, and the room of the last that left is taken first: it is still in the processor's cache, however
-/// many others wait.
+/// many others wait. A value that has left lies in its room until that is taken again; the ring and the map alone say who is
+/// here.
 #[derive(Clone, Debug)]
 pub struct IdTable<T> {
     /// One more than the room of a value; 0: nobody is here.
     ring: Vec<u32>,
-    /// How many stand in the ring.
-    near: usize,
     stragglers: BTreeMap<u64, u32>,
-    rooms: Vec<Option<Entry<T>>>,
+    rooms: Vec<Room<T>>,
     free: Vec<u32>,
 }
 
 #[derive(Clone, Debug)]
-struct Entry<T> {
+struct Room<T> {
     id: u64,
     value: T,
 }
 
-/// What becomes of a value after a change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// It stays.
-    Kept,
-    /// It is not needed any more.
-    Dropped,
-}
-
 impl<T> Default for IdTable<T> {
     fn default() -> Self {
-        IdTable { ring: Vec::new(), near: 0, stragglers: BTreeMap::new(), rooms: Vec::new(), free: Vec::new() }
+        IdTable { ring: Vec::new(), stragglers: BTreeMap::new(), rooms: Vec::new(), free: Vec::new() }
     }
 }
 
@@ -51,37 +41,41 @@ impl<T> IdTable<T> {
     }
 
     /// How many values it holds.
+    #[inline]
     pub fn len(&self) -> usize {
-        self.near + self.stragglers.len()
+        self.rooms.len() - self.free.len()
     }
 
     /// Whether it holds nothing.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.near == 0 && self.stragglers.is_empty()
+        self.rooms.len() == self.free.len()
     }
 
     /// Puts `value` at `id` in place of what was there.
-    #[inline]
-    pub fn insert(&mut self, id: u64, value: T) {
-        self.insert_with(id, || value);
+    pub fn insert(&mut self, id: u64, value: T)
+    where
+        T: Default,
+    {
+        self.insert_over(id, T::default, |slot| *slot = value);
     }
 
-    /// Puts what `make` makes at `id` in place of what was there. It is made where it is to lie.
+    /// Puts a value at `id` in place of what was there: `write` writes all of it over the last that lay in its room, or over
+    /// the blank one that `blank` makes. So nothing is made in one place and moved to another.
     #[inline(always)]
-    pub fn insert_with(&mut self, id: u64, make: impl FnOnce() -> T) {
+    pub fn insert_over(&mut self, id: u64, blank: fn() -> T, write: impl FnOnce(&mut T)) {
         let mut place = self.place(id);
         if self.ring.get(place) != Some(&0) || !self.stragglers.is_empty() {
             place = self.make_room(id);
         }
         let room = match self.free.pop() {
             Some(room) => room,
-            None => self.add_room(),
+            None => self.add_room(blank()),
         };
         if let (Some(slot), Some(here)) = (self.rooms.get_mut(room as usize), self.ring.get_mut(place)) {
-            *slot = Some(Entry { id, value: make() });
-            *here = room + 1;
-            self.near += 1;
+            *here = room.wrapping_add(1);
+            slot.id = id;
+            write(&mut slot.value);
         }
     }
 
@@ -89,7 +83,7 @@ impl<T> IdTable<T> {
     #[inline]
     pub fn get(&self, id: u64) -> Option<&T> {
         match self.rooms.get(self.near_room(id)) {
-            Some(Some(entry)) if entry.id == id => Some(&entry.value),
+            Some(room) if room.id == id => Some(&room.value),
             _ => self.far(id),
         }
     }
@@ -97,35 +91,43 @@ impl<T> IdTable<T> {
     /// The value at `id`, to be changed.
     #[inline]
     pub fn get_mut(&mut self, id: u64) -> Option<&mut T> {
-        let mut room = self.near_room(id);
-        if !matches!(self.rooms.get(room), Some(Some(entry)) if entry.id == id) {
-            room = *self.stragglers.get(&id)? as usize;
+        let near = self.near_room(id);
+        if !self.lies_in(near, id) {
+            return self.far_mut(id);
         }
-        self.rooms.get_mut(room)?.as_mut().map(|entry| &mut entry.value)
+        self.rooms.get_mut(near).map(|room| &mut room.value)
     }
 
-    /// Takes the value at `id` out.
-    #[inline]
-    pub fn remove(&mut self, id: u64) -> Option<T> {
-        let room = self.leave(id)?;
-        self.rooms.get_mut(room as usize)?.take().map(|entry| entry.value)
-    }
-
-    /// Drops the value at `id` where it lies.
+    /// Drops the value at `id`.
     #[inline]
     pub fn discard(&mut self, id: u64) {
-        if let Some(slot) = self.leave(id).and_then(|room| self.rooms.get_mut(room as usize)) {
-            *slot = None;
+        if let Some(room) = self.room_of(id) {
+            self.leave(id, room);
         }
     }
 
-    /// Changes the value at `id` where it lies, and drops it if `change` says so; `None`: there is none.
-    #[inline(always)]
-    pub fn change(&mut self, id: u64, change: impl FnOnce(&mut T) -> Fate) -> Option<()> {
-        if change(self.get_mut(id)?) == Fate::Dropped {
-            self.discard(id);
+    /// The room of the value at `id`, so that it is not looked up twice; see [`IdTable::in_room`] and [`IdTable::leave`].
+    #[inline]
+    pub fn room_of(&self, id: u64) -> Option<usize> {
+        let near = self.near_room(id);
+        if self.lies_in(near, id) { Some(near) } else { self.far_room(id) }
+    }
+
+    /// The value in a room.
+    #[inline]
+    pub fn in_room(&mut self, room: usize) -> Option<&mut T> {
+        self.rooms.get_mut(room).map(|room| &mut room.value)
+    }
+
+    /// Drops the value at `id`, whose room that is.
+    #[inline]
+    pub fn leave(&mut self, id: u64, room: usize) {
+        let place = self.place(id);
+        match self.ring.get_mut(place) {
+            Some(here) if *here as usize == room.wrapping_add(1) => *here = 0,
+            _ => self.forget_straggler(id),
         }
-        Some(())
+        self.free.push(room as u32);
     }
 
     #[inline]
@@ -139,30 +141,35 @@ impl<T> IdTable<T> {
         self.ring.get(self.place(id)).map_or(usize::MAX, |&room| (room as usize).wrapping_sub(1))
     }
 
+    #[inline]
+    fn lies_in(&self, room: usize, id: u64) -> bool {
+        self.rooms.get(room).is_some_and(|room| room.id == id)
+    }
+
+    #[cold]
+    fn far_room(&self, id: u64) -> Option<usize> {
+        self.stragglers.get(&id).map(|&room| room as usize)
+    }
+
     #[cold]
     fn far(&self, id: u64) -> Option<&T> {
-        let room = *self.stragglers.get(&id)?;
-        self.rooms.get(room as usize)?.as_ref().map(|entry| &entry.value)
-    }
-
-    /// Takes an id out of the ring or the stragglers, and gives its room, which is free from now on.
-    #[inline]
-    fn leave(&mut self, id: u64) -> Option<u32> {
-        let (place, near) = (self.place(id), self.near_room(id));
-        let room = if matches!(self.rooms.get(near), Some(Some(entry)) if entry.id == id) {
-            self.near -= 1;
-            self.ring[place] = 0;
-            near as u32
-        } else {
-            self.stragglers.remove(&id)?
-        };
-        self.free.push(room);
-        Some(room)
+        self.rooms.get(self.far_room(id)?).map(|room| &room.value)
     }
 
     #[cold]
-    fn add_room(&mut self) -> u32 {
-        self.rooms.push(None);
+    fn far_mut(&mut self, id: u64) -> Option<&mut T> {
+        let room = self.far_room(id)?;
+        self.rooms.get_mut(room).map(|room| &mut room.value)
+    }
+
+    #[cold]
+    fn forget_straggler(&mut self, id: u64) {
+        self.stragglers.remove(&id);
+    }
+
+    #[cold]
+    fn add_room(&mut self, value: T) -> u32 {
+        self.rooms.push(Room { id: 0, value });
         self.rooms.len() as u32 - 1
     }
 
@@ -170,14 +177,14 @@ impl<T> IdTable<T> {
     #[cold]
     fn make_room(&mut self, id: u64) -> usize {
         self.discard(id);
+        let near = self.len() - self.stragglers.len();
         let (place, size) = (self.place(id), self.ring.len());
         match self.ring.get_mut(place) {
             Some(0) => place,
-            Some(room) if 2 * self.near < size => {
+            Some(room) if 2 * near < size => {
                 let room = core::mem::take(room) - 1;
-                self.near -= 1;
-                let straggler = self.rooms.get(room as usize).and_then(|slot| slot.as_ref());
-                self.stragglers.extend(straggler.map(|entry| (entry.id, room)));
+                let straggler = self.rooms.get(room as usize);
+                self.stragglers.extend(straggler.map(|straggler| (straggler.id, room)));
                 place
             }
             _ => {
@@ -191,15 +198,18 @@ impl<T> IdTable<T> {
         let size = (2 * self.ring.len()).max(SMALLEST);
         let old = core::mem::replace(&mut self.ring, alloc::vec![0; size]);
         for room in old.into_iter().filter(|&room| room > 0) {
-            if let Some(Some(entry)) = self.rooms.get(room as usize - 1) {
-                self.ring[entry.id as usize & (size - 1)] = room;
+            if let Some(Room { id, .. }) = self.rooms.get(room as usize - 1) {
+                self.ring[*id as usize & (size - 1)] = room;
             }
         }
     }
 
     /// Ids and values in the order of ids.
     pub fn iter(&self) -> impl Iterator<Item = (u64, &T)> {
-        let mut all: Vec<(u64, &T)> = self.rooms.iter().flatten().map(|entry| (entry.id, &entry.value)).collect();
+        let near = self.ring.iter().filter_map(|&room| (room as usize).checked_sub(1));
+        let taken = near.chain(self.stragglers.values().map(|&room| room as usize));
+        let mut all: Vec<(u64, &T)> =
+            taken.filter_map(|room| self.rooms.get(room)).map(|room| (room.id, &room.value)).collect();
         all.sort_unstable_by_key(|entry| entry.0);
         all.into_iter()
     }
@@ -212,7 +222,7 @@ impl<T: Serialize> Serialize for IdTable<T> {
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for IdTable<T> {
+impl<'de, T: Deserialize<'de> + Default> Deserialize<'de> for IdTable<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut pairs = Vec::<(u64, T)>::deserialize(deserializer)?;
         pairs.sort_by_key(|pair| pair.0);
@@ -239,7 +249,8 @@ mod tests {
             table.insert(id, id * 2);
         }
         for id in (0..100).filter(|id| id % 3 != 0) {
-            assert_eq!(table.remove(id), Some(id * 2));
+            assert_eq!(table.get(id), Some(&(id * 2)));
+            table.discard(id);
         }
         assert_eq!(table.get(50), None);
         assert_eq!(table.get(51), Some(&102));
@@ -276,7 +287,8 @@ mod tests {
                 state ^= state << 17;
                 // young ones more often than old ones
                 let one = id - (state % 1_000) * (state >> 10) % (1 + id.min(3_000));
-                assert_eq!(table.remove(one), model.remove(&one));
+                assert_eq!(table.get(one).copied(), model.remove(&one));
+                table.discard(one);
             }
             assert_eq!(table.len(), model.len());
         }

@@ -163,6 +163,15 @@ impl Instance {
         all.saturating_sub(running.len() as u32)
     }
 
+    /// How many inputs a grant takes, the first step aside; that of a slot is its only one.
+    #[inline]
+    pub fn room(&self) -> u32 {
+        match self.capacity {
+            Capacity::Slots { .. } => 1,
+            Capacity::Batch { max, .. } => max,
+        }
+    }
+
     /// The inputs that one grant takes when it is full, of steps of one input.
     pub fn per_grant(&self) -> u64 {
         match self.capacity {

@@ -56,7 +56,7 @@ mod view;
 pub use check::Violation;
 pub use configuration::*;
 pub use effect::*;
-pub use id_table::{Fate, IdTable};
+pub use id_table::IdTable;
 pub use ids::*;
 pub use input::*;
 pub use note::*;

@@ -33,6 +33,7 @@ impl Scheduler {
     }
 
     /// When a device leaves interactive mode if nothing else happens.
+    #[inline]
     pub(crate) fn window_end(&self, id: DeviceId) -> Option<Time> {
         let device = &self.devices[id.index()];
         let counting = device.mode == Mode::Interactive && device.interactive == 0;

@@ -83,7 +83,7 @@ impl Scheduler {
     /// T(B) of a batch of `weight` inputs on this instance.
     #[inline]
     pub(crate) fn batch_time(&self, instance: &Instance, weight: u64) -> Span {
-        corrected(instance, instance.times.batch(weight))
+        batch_time(instance, weight)
     }
 
     /// The service of a job's step, beside what runs on the instance now.
@@ -101,7 +101,7 @@ impl Scheduler {
     /// Output tokens expected of a job: the smoothed mean of its class and target, at most what the client asked for.
     fn output_of(&self, job: &Job) -> u64 {
         let learned = self.targets[job.target as usize].outputs[job.class.index()].map(|scaled| scaled.div_ceil(1024));
-        let most = job.max_tokens.map(u64::from);
+        let most = job.max_tokens().map(u64::from);
         learned.or(most).unwrap_or(UNKNOWN_OUTPUT).min(most.unwrap_or(u64::MAX))
     }
 
@@ -116,7 +116,7 @@ impl Scheduler {
     /// Whether even a start at once would end after the deadline, for a job that is dropped then.
     #[inline]
     pub(crate) fn is_hopeless(&self, job: &Job, line: LineId) -> bool {
-        match (job.hopeless, job.deadline) {
+        match (job.hopeless, job.deadline()) {
             (crate::job::Hopeless::Dropped, Some(deadline)) => self.now.after(self.shortest(job, line)) > deadline,
             (crate::job::Hopeless::Dropped, None) | (crate::job::Hopeless::Kept, _) => false,
         }
@@ -207,6 +207,12 @@ impl Scheduler {
             Capacity::Slots { slots } => self.policy().reserve_interactive_slots.min(slots.saturating_sub(1)),
         }
     }
+}
+
+/// T(B) of a batch of `weight` inputs on this instance.
+#[inline]
+pub(crate) fn batch_time(instance: &Instance, weight: u64) -> Span {
+    corrected(instance, instance.times.batch(weight))
 }
 
 #[inline]

@@ -13,7 +13,7 @@ impl Scheduler {
             return effects.note(Note::Ignored { cause: Nonsense::UnsoundConfiguration });
         }
         let waiting: Vec<JobId> =
-            self.jobs.iter().filter(|(_, job)| job.line.is_some()).map(|(id, _)| JobId(id)).collect();
+            self.jobs.iter().filter(|(_, job)| job.line().is_some()).map(|(id, _)| JobId(id)).collect();
         for &job in &waiting {
             self.leave_line(job);
         }
@@ -107,12 +107,12 @@ impl Scheduler {
     /// Targets have new numbers: jobs that only run get theirs. One whose target is gone keeps that of the model it runs on.
     fn retarget_running(&mut self) {
         let running: Vec<JobId> =
-            self.jobs.iter().filter(|(_, job)| job.line.is_none()).map(|(id, _)| JobId(id)).collect();
+            self.jobs.iter().filter(|(_, job)| job.line().is_none()).map(|(id, _)| JobId(id)).collect();
         for id in running {
-            let Some((ask, model)) = self.jobs.get(id.0).map(|job| (job.ask, job.model)) else { continue };
+            let Some((ask, model)) = self.jobs.get(id.0).map(|job| (job.ask(), job.model())) else { continue };
             let target = self.target_of(ask).ok().or(model.map(|model| model.0));
             if let (Some(job), Some(target)) = (self.jobs.get_mut(id.0), target) {
-                job.target = target;
+                job.set_target(target);
             }
         }
     }
@@ -120,11 +120,11 @@ impl Scheduler {
     /// Finds a waiting job its place again; one whose model is gone fails, and one is refused whose steps were cut for larger
     /// batches than those of a variant that came back.
     fn sort_in(&mut self, id: JobId, effects: &mut Effects) {
-        let Some((ask, class)) = self.jobs.get(id.0).map(|job| (job.ask, job.class)) else { return };
+        let Some((ask, class)) = self.jobs.get(id.0).map(|job| (job.ask(), job.class)) else { return };
         match self.target_of(ask) {
             Ok(target) => {
                 if let Some(job) = self.jobs.get_mut(id.0) {
-                    job.target = target;
+                    job.set_target(target);
                 }
                 let refusal = self.jobs.get(id.0).and_then(|job| self.fits(job).err());
                 if let Some(refusal) = refusal {

@@ -12,6 +12,7 @@ use alloc::vec::Vec;
 use crate::{
     Attempt, Capacity, Class, Effect, Effects, Grant, InstanceId, Measured, Prediction, Right, Scheduler,
     instance::{Aborted, Instance, Running, Slot},
+    prediction::batch_time,
     queue::LineId,
 };
 
@@ -40,13 +41,13 @@ impl Scheduler {
     }
 
     /// Ends the only grant of an instance for which nobody waits.
-    #[inline]
-    pub(crate) fn rest(&mut self, id: InstanceId, measured: Measured, effects: &mut Effects) {
+    #[inline(never)]
+    pub(crate) fn rest(&mut self, id: InstanceId, measured: &Measured, effects: &mut Effects) {
         let instance = &mut self.instances[id.index()];
         let (model, device) = (instance.model, instance.device);
         let Some(mut steps) = instance.slot.running_mut().and_then(Vec::pop).map(|grant| grant.steps) else { return };
         for step in &steps {
-            self.step_done(step.job, measured.first_token, effects);
+            self.end_step(step.job, measured.first_token, effects);
         }
         steps.clear();
         self.spare_steps.push(steps);
@@ -62,24 +63,25 @@ impl Scheduler {
     }
 
     /// Ends the only grant of an instance and makes the next one from the same line.
-    #[inline]
-    pub(crate) fn relay(&mut self, id: InstanceId, line: LineId, measured: Measured, effects: &mut Effects) {
-        let Some(ended) = only_grant(&mut self.instances[id.index()]) else { return };
+    #[inline(never)]
+    pub(crate) fn relay(&mut self, id: InstanceId, line: LineId, measured: &Measured, effects: &mut Effects) {
+        let instance = &mut self.instances[id.index()];
+        let (model, device, room) = (instance.model, instance.device, instance.room());
+        let Some(ended) = only_grant(instance) else { return };
         let (attempt, mut steps) = (ended.attempt, core::mem::take(&mut ended.steps));
         for step in &steps {
             self.step_done(step.job, measured.first_token, effects);
         }
         steps.clear();
-        let weight = self.collect(id, Class::Interactive, line, &mut steps, effects);
+        let weight = self.collect_from(line, Class::Interactive, model, room, &mut steps, effects);
         if steps.is_empty() {
             self.spare_steps.push(steps);
             return self.end_grant(attempt, id, measured, effects);
         }
-        let expected = self.expected_end(id, &steps, weight);
         let attempt = self.attempt();
         let range = effects.latest_steps(steps.len());
         let instance = &mut self.instances[id.index()];
-        let (model, device) = (instance.model, instance.device);
+        let expected = self.now.after(batch_time(instance, u64::from(weight)));
         let (class, right, aborted) = (Class::Interactive, Right::Order, Aborted::No);
         if let Some(grant) = only_grant(instance) {
             *grant = Running { attempt, class, right, start: self.now, expected, weight, beside: 0, steps, aborted };

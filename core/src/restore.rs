@@ -90,7 +90,7 @@ impl Scheduler {
 
     fn look_at_job(&self, place: Place<'_>, job: &Job, running: &[u32]) -> Result<(), Unsound> {
         known(format_args!("{place}.target"), job.target as usize, self.targets.len())?;
-        if let Some(line) = job.line {
+        if let Some(line) = job.line() {
             known(format_args!("{place}.line"), line.index(), self.lines.len())?;
             equal(format_args!("{place}.target"), job.target.into(), self.lines[line.index()].target.into())?;
         }
@@ -99,19 +99,19 @@ impl Scheduler {
         within(format_args!("{place}.body"), job.body.get(), 0, MOST_BODY.get())?;
         equal(format_args!("{place}.steps"), job.steps.into(), job.inputs.div_ceil(job.chunk).into())?;
         within(format_args!("{place}.granted"), job.granted.into(), 0, job.steps.into())?;
-        let parts = u64::from(job.running) + job.again.len() as u64 + u64::from(job.done);
+        let parts = u64::from(job.running) + job.again().len() as u64 + u64::from(job.done);
         equal(format_args!("{place}.granted"), job.granted.into(), parts)?;
         let mut seen = BTreeSet::new();
-        if !job.again.iter().chain(running).all(|&step| step < job.granted && seen.insert(step)) {
+        if !job.again().iter().chain(running).all(|&step| step < job.granted && seen.insert(step)) {
             return Err(contradiction(place, "a step runs or waits twice, or was never granted"));
         }
-        if job.line.is_some() != job.next_step().is_some() {
+        if job.line().is_some() != job.next_step().is_some() {
             return Err(contradiction(place, "it waits with nothing left to grant, or does not although there is"));
         }
-        if job.granted > 0 && job.model.is_none() {
+        if job.granted > 0 && job.model().is_none() {
             return Err(contradiction(place, "it has begun on no model"));
         }
-        job.model.map_or(Ok(()), |model| known(format_args!("{place}.model"), model.index(), self.models.len()))
+        job.model().map_or(Ok(()), |model| known(format_args!("{place}.model"), model.index(), self.models.len()))
     }
 
     fn look_at_lines(&self) -> Result<(), Unsound> {
@@ -159,7 +159,7 @@ impl Scheduler {
             }
         }
         let entry = |one: JobId| {
-            let job = self.jobs.get(one.0).filter(|job| job.line == Some(id) && job.class == class)?;
+            let job = self.jobs.get(one.0).filter(|job| job.line() == Some(id) && job.class == class)?;
             Some((job.rank(one, order), job.waiting_weight()))
         };
         if queue.is_sound(entry) {
@@ -343,7 +343,7 @@ impl Scheduler {
     /// What follows from the tables: sums, times and what is kept so that nobody has to look.
     fn look_at_the_rest(&self) -> Result<(), Unsound> {
         for class in Class::ALL {
-            let waiting = || self.jobs.iter().filter(|(_, job)| job.line.is_some() && job.class == class);
+            let waiting = || self.jobs.iter().filter(|(_, job)| job.line().is_some() && job.class == class);
             let jobs = waiting().count() as u64;
             equal(format_args!("queued.{}.jobs", class.index()), self.queued[class.index()].jobs, jobs)?;
             let bytes: u128 = waiting().map(|(_, job)| u128::from(job.body.get())).sum();

@@ -204,7 +204,7 @@ impl Scheduler {
         match (self.phase, input) {
             (Phase::Begun, Input::Submitted { job, submission }) => self.submit(*job, submission, effects),
             (Phase::Begun, Input::GrantFinished { attempt, instance, measured }) => {
-                self.grant_finished(*attempt, *instance, *measured, effects);
+                self.grant_finished(*attempt, *instance, measured, effects);
             }
             (Phase::Begun, Input::TimerDue) => self.lapse(self.now, effects),
             (Phase::Begun, other) => self.apply_rare(other, effects),

@@ -4,8 +4,9 @@ use alloc::{boxed::Box, collections::VecDeque, string::String, vec, vec::Vec};
 
 use crate::{
     Attempt, Bytes, Capacity, Class, Configuration, Device, DeviceId, DeviceKind, Effect, Effects, Input, InstanceId,
-    JobId, JobKind, LabelId, Measured, Model, ModelId, Needs, Order, Placement, Policy, Prediction, Replicas, Resident,
-    Scheduler, ServiceTimes, Span, Started, Submission, Time, Wanted, direct::Arrival, relay::ShortWay,
+    JobId, JobKind, LabelId, Measured, Model, ModelId, Needs, Order, Overdue, Placement, Policy, Prediction, Replicas,
+    Resident, Scheduler, ServiceTimes, Span, Started, Submission, Time, Wanted, direct::Arrival, job::Job,
+    relay::ShortWay,
 };
 
 const MS: Span = Span::from_millis(1);
@@ -154,4 +155,44 @@ fn short_ways_lead_where_long_ones_do() {
         }
     }
     assert!(all.iter().all(|&taken| taken > 500), "{all:?}");
+}
+
+/// Two jobs run and eighteen wait, in the order of their deadlines.
+fn crowded() -> Scheduler {
+    let (mut scheduler, mut effects) = (Scheduler::new(), Effects::new());
+    let world = World { order: Order::Edf, dropped: true, idle: MS, gap: 0 };
+    scheduler.step(Time::ZERO, &Input::Started(Box::new(started(world))), &mut effects);
+    for number in 0..20 {
+        let input = Input::Submitted { job: JobId(number), submission: submission(number) };
+        scheduler.step(Time::ZERO, &input, &mut effects);
+    }
+    scheduler
+}
+
+fn change(scheduler: &mut Scheduler, job: u64, change: impl FnOnce(&mut Job)) {
+    change(scheduler.jobs.get_mut(job).unwrap());
+}
+
+#[test]
+fn a_quick_look_at_the_jobs_misses_nothing() {
+    let spoilt: [fn(&mut Scheduler); 10] = [
+        |one| one.queued[0].jobs += 1,
+        |one| one.jobs.discard(19),
+        |one| change(one, 19, |job| job.set_line(None)),
+        |one| change(one, 19, |job| job.running = 1),
+        |one| change(one, 19, |job| job.inputs += 1),
+        |one| change(one, 19, |job| job.set_expires(None)),
+        |one| change(one, 0, |job| job.running = 2),
+        |one| change(one, 0, |job| job.set_expires(Some((Time::MAX, Overdue::MaxWait)))),
+        |one| one.expiry.insert(Time::MAX, JobId(99)),
+        |one| one.jobs.insert(99, Job::default()),
+    ];
+    assert!(crowded().are_jobs_sound());
+    assert_eq!(crowded().find_unsound_job(), Ok(()));
+    for (number, spoil) in spoilt.into_iter().enumerate() {
+        let mut scheduler = crowded();
+        spoil(&mut scheduler);
+        assert!(!scheduler.are_jobs_sound(), "{number}");
+        assert!(scheduler.find_unsound_job().is_err(), "{number}");
+    }
 }

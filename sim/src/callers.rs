@@ -97,7 +97,10 @@ impl Callers {
     pub fn take(&mut self) -> Option<Call> {
         let at = self.agenda.next();
         let request = if self.open.next() <= at {
-            self.open.take()?
+            let source = self.open.first_mut()?;
+            let request = source.take();
+            self.open.find_first();
+            request
         } else {
             match self.agenda.take()? {
                 Event::Sends { closed_loop, client } => {

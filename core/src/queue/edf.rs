@@ -2,7 +2,7 @@
 //!
 //! Entries lie sorted in leaves of at most [`LEAF`] entries; a Fenwick tree (Fenwick 1994) over the leaves answers how much
 //! weight lies before one. A leaf that fills at its end starts a new one behind the last, which costs O(log n); one that
-//! fills in the middle is split and the tree rebuilt, O(n / LEAF) once in LEAF / 2 insertions.
+//! fills in the middle is split and the tree rebuilt from itself, O(n / LEAF) once in LEAF / 2 insertions.
 
 use alloc::{collections::VecDeque, vec::Vec};
 
@@ -76,7 +76,13 @@ impl Edf {
     }
 
     /// The first leaf whose last entry is not before `rank`; the last leaf if all are.
+    #[inline]
     fn leaf_for(&self, rank: Rank) -> usize {
+        // A short queue has one leaf.
+        if self.first + 1 == self.leaves.len() { self.first } else { self.leaf_among_many(rank) }
+    }
+
+    fn leaf_among_many(&self, rank: Rank) -> usize {
         let tail = self.leaves.get(self.first..).unwrap_or(&[]);
         let at = self.first + tail.partition_point(|leaf| leaf.last().is_some_and(|last| last < rank));
         at.min(self.leaves.len().saturating_sub(1)).max(self.first)
@@ -84,8 +90,12 @@ impl Edf {
 
     fn insert_into(&mut self, at: usize, rank: Rank, weight: u64) {
         let entries = &mut self.leaves[at].entries;
-        let place = entries.partition_point(|entry| entry.0 < rank);
-        entries.insert(place, (rank, weight));
+        if entries.back().is_none_or(|last| last.0 < rank) {
+            entries.push_back((rank, weight));
+        } else {
+            let place = entries.partition_point(|entry| entry.0 < rank);
+            entries.insert(place, (rank, weight));
+        }
         self.add(at, weight);
     }
 
@@ -101,16 +111,22 @@ impl Edf {
     }
 
     fn split(&mut self, at: usize) {
-        let upper = self.leaves[at].entries.split_off(LEAF / 2);
-        self.leaves.insert(at + 1, Leaf { entries: upper });
-        self.rebuild();
+        let upper = Leaf { entries: self.leaves[at].entries.split_off(LEAF / 2) };
+        let moved = upper.weight();
+        unfold(&mut self.tree);
+        self.tree[at] -= moved;
+        self.tree.insert(at + 1, moved);
+        self.leaves.insert(at + 1, upper);
+        self.drop_empty();
     }
 
-    /// Drops empty leaves and computes the tree afresh.
-    fn rebuild(&mut self) {
+    /// Drops empty leaves; `tree` holds the weights of all leaves one by one, and becomes the tree over those that are left.
+    fn drop_empty(&mut self) {
+        let mut leaves = self.leaves.iter();
+        self.tree.retain(|_| leaves.next().is_some_and(|leaf| !leaf.entries.is_empty()));
         self.leaves.retain(|leaf| !leaf.entries.is_empty());
         self.first = 0;
-        self.tree = tree_over(&self.leaves);
+        fold(&mut self.tree);
     }
 
     pub fn remove(&mut self, rank: Rank, _weight: u64) -> bool {
@@ -130,6 +146,7 @@ impl Edf {
     }
 
     /// An entry of that weight is gone from a leaf.
+    #[inline]
     fn removed(&mut self, at: usize, weight: u64) {
         self.len -= 1;
         self.weight -= weight;
@@ -139,16 +156,23 @@ impl Edf {
         }
     }
 
+    /// Forgets a leaf that has become empty, or notes that it is.
     fn drop_leaf(&mut self, at: usize) {
         self.spare = core::mem::take(&mut self.leaves[at].entries);
+        if self.len == 0 {
+            self.leaves.clear();
+            self.tree.clear();
+            self.first = 0;
+            return;
+        }
         if at == self.first {
             self.first += 1;
-            if self.len == 0 || self.first > 16 + self.leaves.len() / 2 {
-                self.rebuild();
+            if self.first <= 16 + self.leaves.len() / 2 {
+                return;
             }
-        } else {
-            self.rebuild();
         }
+        unfold(&mut self.tree);
+        self.drop_empty();
     }
 
     pub fn lighten_first(&mut self, by: u64) {
@@ -201,13 +225,28 @@ impl Edf {
 /// The Fenwick tree over the weights of leaves.
 fn tree_over(leaves: &[Leaf]) -> Vec<u64> {
     let mut tree: Vec<u64> = leaves.iter().map(Leaf::weight).collect();
+    fold(&mut tree);
+    tree
+}
+
+/// Makes a Fenwick tree of the weights it is over.
+fn fold(tree: &mut [u64]) {
     for number in 1..=tree.len() {
         let parent = number + (1 << number.trailing_zeros());
         if parent <= tree.len() {
             tree[parent - 1] += tree[number - 1];
         }
     }
-    tree
+}
+
+/// Makes the weights again that a Fenwick tree is over, without asking every entry for its own.
+fn unfold(tree: &mut [u64]) {
+    for number in (1..=tree.len()).rev() {
+        let parent = number + (1 << number.trailing_zeros());
+        if parent <= tree.len() {
+            tree[parent - 1] -= tree[number - 1];
+        }
+    }
 }
 
 impl Leaf {

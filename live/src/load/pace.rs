@@ -1,6 +1,7 @@
 //! The loop that sends every call at its time and takes in what became of the others.
 
 use std::{
+    collections::BTreeMap,
     num::NonZero,
     sync::{
         Arc,
@@ -14,8 +15,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::runtime::{Builder, Runtime};
 use windtunnel_config::{Scenario, Workload};
 use windtunnel_core::{
-    Attempt, Class, DeviceId, Effect, Finish, Grant, GrantedStep, IdTable, Input, InstanceId, JobId, JobKind, LabelId,
-    Measured, ModelId, Right, Span, Submission, Time, Wanted,
+    Attempt, Class, DeviceId, Effect, Finish, Grant, GrantedStep, Input, InstanceId, JobId, JobKind, LabelId, Measured,
+    ModelId, Right, Span, Submission, Time, Wanted,
 };
 use windtunnel_reports::journal::{End, EndCause, Header, Record};
 
@@ -74,7 +75,7 @@ pub fn run(
         watch,
         tell,
         words,
-        under_way: IdTable::new(),
+        under_way: BTreeMap::new(),
         sent: 0,
         tally: Tally::default(),
         gate: Gate::Open,
@@ -123,7 +124,7 @@ struct Pace<'a> {
     watch: Watch<'a>,
     tell: Sender<Word>,
     words: Receiver<Word>,
-    under_way: IdTable<Open>,
+    under_way: BTreeMap<u64, Open>,
     sent: u64,
     tally: Tally,
     gate: Gate,
@@ -268,7 +269,7 @@ impl Pace<'_> {
     /// The answer told how long the request had waited: so it was started then, and that is known from now on.
     fn began(&mut self, number: u64, at: Time, queued: Option<Span>, model: Option<ModelId>) {
         let at = self.recording.moment(at);
-        let Some(open) = self.under_way.get_mut(number) else { return };
+        let Some(open) = self.under_way.get_mut(&number) else { return };
         let asked = if let Wanted::Model(model) = open.submission.wanted { Some(model) } else { None };
         open.model = model.or(asked);
         let (Some(queued), Some(model)) = (queued, open.model) else { return };
@@ -289,7 +290,7 @@ impl Pace<'_> {
 
     fn ended(&mut self, seen: &Seen) {
         let at = self.recording.moment(seen.ended);
-        let Some(open) = self.under_way.remove(seen.number) else { return };
+        let Some(open) = self.under_way.remove(&seen.number) else { return };
         let Open { call, submission, started, model } = open;
         self.tally.lag.record(call.at, seen.sent);
         self.tally.ended(seen, submission.max_tokens);
@@ -348,7 +349,7 @@ impl Pace<'_> {
         let until = self.line.clock.now().after(Span::from_nanos(u64::try_from(most.as_nanos()).unwrap_or(u64::MAX)));
         while !self.under_way.is_empty() && self.line.clock.now() < until && !(self.watch.stop)() {
             if let Ok(Word::Ended(seen)) = self.words.recv_timeout(TICK) {
-                self.under_way.discard(seen.number);
+                self.under_way.remove(&seen.number);
             }
         }
     }

@@ -154,27 +154,49 @@ impl Flows {
         let at = self.label_index(submission.label);
         let label = &mut self.labels[at];
         label.gaps.arrival(now);
-        let (usual, model) = (label.asked, named(submission.wanted, self.models));
-        if model != usual {
-            self.unusually(job, at, model);
+        let model = named(submission.wanted, self.models);
+        // Nearly all jobs of a label are of one class and ask for one model.
+        if model == label.asked
+            && label.of == (class, model)
+            && let Some(cell) = self.cells.get_mut(label.cell as usize)
+        {
+            return count(&mut cell.current.offered, 1);
         }
-        count(&mut self.cell(at, class, model).current.offered, 1);
+        self.submitted_unusually(job, at, class, model);
     }
 
-    /// A job asks for another model than the first of its label.
-    #[cold]
-    fn unusually(&mut self, job: JobId, label: usize, model: Model) {
-        if self.labels[label].gaps.arrivals == 1 {
-            self.labels[label].asked = model;
-        } else {
+    /// A job is of another class than the last of its label, or asks for another model than the first.
+    #[inline(never)]
+    fn submitted_unusually(&mut self, job: JobId, at: usize, class: Class, model: Model) {
+        let label = &mut self.labels[at];
+        if label.gaps.arrivals == 1 {
+            label.asked = model;
+        } else if model != label.asked {
             self.unusual.insert(job, model);
         }
+        count(&mut self.cell(at, class, model).current.offered, 1);
     }
 
     /// A job that arrived in stretch `arrival` ended at `now`.
     #[inline]
     pub fn finished(&mut self, finish: &Finish, now: Time, arrival: usize) {
-        let label = self.label_index(finish.label);
+        let at = self.label_index(finish.label);
+        let label = &mut self.labels[at];
+        let model = finish.model.map_or(label.asked, |model| Model(model.0.min(self.models)));
+        if finish.outcome == Outcome::Completed
+            && model == label.asked
+            && label.of == (finish.class, model)
+            && self.unusual.is_empty()
+            && let Some(cell) = self.cells.get_mut(label.cell as usize)
+        {
+            label.groups.add(now.since(finish.arrived).as_nanos(), now.as_nanos());
+            return cell.completed(finish, now, arrival);
+        }
+        self.finished_unusually(finish, now, at, arrival);
+    }
+
+    #[inline(never)]
+    fn finished_unusually(&mut self, finish: &Finish, now: Time, label: usize, arrival: usize) {
         let asked = self.asked(finish.job, label);
         let model = finish.model.map_or(asked, |model| Model(model.0.min(self.models)));
         if model != asked {
@@ -184,15 +206,8 @@ impl Flows {
             self.lost(finish, now, (label, model), arrival);
             return;
         }
-        let latency = now.since(finish.arrived);
-        self.labels[label].groups.add(latency.as_nanos(), now.as_nanos());
-        let cell = self.cell(label, finish.class, model);
-        cell.completed(Times::of(finish, now), arrival);
-        if let Some(token) = finish.first_token {
-            cell.stretches[arrival].ttft.record(token.since(finish.arrived).as_nanos());
-        }
-        count(&mut cell.current.done, 1);
-        count(&mut cell.current.good, u64::from(finish.deadline.is_none_or(|due| now <= due)));
+        self.labels[label].groups.add(now.since(finish.arrived).as_nanos(), now.as_nanos());
+        self.cell(label, finish.class, model).completed(finish, now, arrival);
     }
 
     /// A job ended without being completed.
@@ -211,14 +226,12 @@ impl Flows {
         label.index().min(self.labels.len() - 1)
     }
 
-    #[inline]
     fn asked(&mut self, job: JobId, label: usize) -> Model {
         let usual = self.labels[label].asked;
         if self.unusual.is_empty() { usual } else { self.unusual.remove(&job).unwrap_or(usual) }
     }
 
     /// A job was counted under the first model when it arrived and belongs to the second.
-    #[cold]
     fn moved(&mut self, label: usize, class: Class, (from, to): (Model, Model), stretch: usize) {
         let cell = self.cell(label, class, from);
         let (past, current) = (&mut cell.stretches[stretch].offered, &mut cell.current.offered);
@@ -228,7 +241,6 @@ impl Flows {
         self.cell(label, class, to).stretches[stretch].offered += 1;
     }
 
-    #[inline]
     fn cell(&mut self, label: usize, class: Class, model: Model) -> &mut Cell {
         let last = &self.labels[label];
         let at = last.cell as usize;
@@ -329,12 +341,17 @@ impl Flows {
 impl Cell {
     /// A job was completed that had arrived in stretch `arrival`.
     #[inline]
-    fn completed(&mut self, times: Times, arrival: usize) {
+    fn completed(&mut self, finish: &Finish, now: Time, arrival: usize) {
         if self.fresh.stretch != arrival || self.fresh.times.len() >= MANY {
             self.settle();
             self.fresh.stretch = arrival;
         }
-        self.fresh.times.push(times);
+        self.fresh.times.push(Times::of(finish, now));
+        if let Some(token) = finish.first_token {
+            self.stretches[arrival].ttft.record(token.since(finish.arrived).as_nanos());
+        }
+        count(&mut self.current.done, 1);
+        count(&mut self.current.good, u64::from(finish.deadline.is_none_or(|due| now <= due)));
     }
 
     fn settle(&mut self) {
@@ -367,7 +384,8 @@ impl Gaps {
         let gap = u128::from(now.saturating_sub(self.last));
         count(&mut self.arrivals, 1);
         self.last = now;
-        self.squares = self.squares.saturating_add(gap * gap);
+        // Gaps lie one after another in time, so the sum of their squares is at most 2^128 - 2^65 + 1.
+        self.squares = self.squares.wrapping_add(gap * gap);
     }
 
     /// How many gaps there are.

@@ -181,18 +181,17 @@ impl RunMetrics {
                 self.service.settle(*instance, *attempt, Settled::Done, self.now);
                 self.starvation.settled(*attempt, Some(self.now));
             }
-            Input::GrantFailed { attempt, instance, .. } => {
-                self.service.settle(*instance, *attempt, Settled::Lost, self.now);
-                self.starvation.settled(*attempt, None);
-            }
-            Input::TimerDue | Input::Cancelled { .. } => {}
             other => self.rare_input(other),
         }
     }
 
-    #[cold]
+    #[inline(never)]
     fn rare_input(&mut self, input: &Input) {
         match input {
+            Input::GrantFailed { attempt, instance, .. } => {
+                self.service.settle(*instance, *attempt, Settled::Lost, self.now);
+                self.starvation.settled(*attempt, None);
+            }
             Input::Started(started) => self.started(started),
             Input::Reconfigured(reconfiguration) => {
                 let configuration = &reconfiguration.configuration;
@@ -206,7 +205,6 @@ impl RunMetrics {
             Input::Submitted { .. }
             | Input::Cancelled { .. }
             | Input::GrantFinished { .. }
-            | Input::GrantFailed { .. }
             | Input::SnapshotFailed { .. }
             | Input::Pressure { .. }
             | Input::OutOfMemory { .. }
@@ -249,6 +247,7 @@ impl RunMetrics {
         }
     }
 
+    #[inline(never)]
     fn rarely_wanted<S>(&mut self, effect: &Effect<S>) {
         match effect {
             Effect::Grant(_) | Effect::Finish(_) => {}
@@ -342,7 +341,7 @@ impl Recorder for RunMetrics {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn step(&mut self, t: Time, input: &Input, effects: &Effects) -> io::Result<()> {
         self.input(t, input);
         for effect in effects {

@@ -57,6 +57,7 @@ impl Service {
     }
 
     /// An instance of that id exists from now on.
+    #[cold]
     pub fn appear(&mut self, id: InstanceId, model: ModelId, device: DeviceId) -> Option<()> {
         let at = id.index();
         if at >= self.instances.len() {
@@ -71,6 +72,7 @@ impl Service {
     }
 
     /// An instance can take work from now on.
+    #[cold]
     pub fn ready(&mut self, id: InstanceId, now: u64) {
         let Some(Some(instance)) = self.instances.get_mut(id.index()) else { return };
         if !std::mem::replace(&mut instance.ready, true) {
@@ -108,9 +110,12 @@ impl Service {
     /// A grant begins.
     #[inline]
     pub fn grant<S>(&mut self, grant: &Grant<S>, now: u64) {
-        let Some(Some(instance)) = self.instances.get_mut(grant.instance.index()) else {
-            return self.grant_unknown(grant, now);
-        };
+        let known = matches!(self.instances.get(grant.instance.index()), Some(Some(_)));
+        if !known && self.appear(grant.instance, grant.model, grant.device).is_some() {
+            // An instance nothing is known of is taken as ready from now on.
+            self.ready(grant.instance, now);
+        }
+        let Some(Some(instance)) = self.instances.get_mut(grant.instance.index()) else { return };
         let place = &mut self.places[instance.place];
         if instance.under_way == 0 {
             instance.since = now;
@@ -122,15 +127,6 @@ impl Service {
         count(&mut self.overfull, u64::from(overfull));
         instance.begin(Open { attempt: grant.attempt, weight: grant.weight });
         place.current.began(grant.weight);
-    }
-
-    /// An instance nothing is known of is taken as ready from now on.
-    #[cold]
-    fn grant_unknown<S>(&mut self, grant: &Grant<S>, now: u64) {
-        if self.appear(grant.instance, grant.model, grant.device).is_some() {
-            self.ready(grant.instance, now);
-            self.grant(grant, now);
-        }
     }
 
     /// A grant ends.

@@ -55,6 +55,12 @@ struct Progress {
     running: u32,
 }
 
+impl Default for Progress {
+    fn default() -> Self {
+        Progress { class: Class::Background, queue: 0, last: 0, running: 0 }
+    }
+}
+
 impl Starvation {
     /// A job arrives.
     #[inline]
@@ -157,10 +163,11 @@ impl Starvation {
         if finish.class == Class::Interactive {
             let until = finish.started.map_or(now, |started| started.as_nanos());
             self.longest[0].raise(until.saturating_sub(finish.arrived.as_nanos()));
-        } else if let Some(progress) = self.jobs.remove(finish.job.0)
-            && progress.running == 0
-        {
-            self.stood(&progress, now);
+        } else if let Some(progress) = self.jobs.get(finish.job.0).cloned() {
+            self.jobs.discard(finish.job.0);
+            if progress.running == 0 {
+                self.stood(&progress, now);
+            }
         }
     }
 

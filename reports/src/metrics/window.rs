@@ -9,11 +9,10 @@ impl RunMetrics {
     /// Time goes on to `t`, never back.
     #[inline]
     pub(super) fn advance(&mut self, t: u64) {
-        let t = t.min(LAST);
         if t >= self.boundary {
-            self.cross(t);
+            self.cross(t.min(LAST));
         }
-        self.now = self.now.max(t);
+        self.now = self.now.max(t.min(LAST));
     }
 
     /// Goes over every boundary up to `t`.

@@ -5,7 +5,7 @@ use windtunnel_core::{Span, Time};
 
 use super::{
     NoiseKinds, Request,
-    request::{Content, ContentStreams, GivenSizes},
+    request::{Content, ContentStreams},
 };
 use crate::random::{Purpose, Sampler, Seed, Stream};
 
@@ -76,7 +76,7 @@ impl ClosedLoop {
     #[inline]
     pub fn request(&mut self, client: u32, at: Time) -> Option<Request> {
         let streams = &mut self.clients.get_mut(client as usize)?.streams;
-        Some(self.content.request(streams, at, client, GivenSizes::default()))
+        Some(self.content.request(streams, at, client))
     }
 }
 

@@ -75,6 +75,13 @@ impl Gaps {
     pub fn draw(&mut self) -> f64 {
         match self {
             Gaps::Poisson { mean, stream } => *mean * stream.exponential(),
+            other => other.draw_other(),
+        }
+    }
+
+    fn draw_other(&mut self) -> f64 {
+        match self {
+            Gaps::Poisson { mean, stream } => *mean * stream.exponential(),
             Gaps::Renewal { gap, stream } => gap.draw(stream),
             Gaps::Constant { gap, next } => std::mem::replace(next, *gap),
             Gaps::Modulated(modulated) => modulated.draw(),

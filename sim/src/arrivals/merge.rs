@@ -2,7 +2,7 @@
 
 use windtunnel_core::{Span, Time};
 
-use super::{OpenSource, Request};
+use super::OpenSource;
 
 /// Hands out the earliest request of all sources; at equal times that of the earlier source. Looking for it takes time in
 /// proportion to the number of sources, of which there are few; with one source it costs nothing.
@@ -27,15 +27,13 @@ impl Merge {
         self.next
     }
 
-    /// The next request; `None`: no more are sent.
-    #[inline(always)]
-    pub fn take(&mut self) -> Option<Request> {
+    /// The source of the next request, whoever advances which has the first found anew; `None`: no more are sent.
+    #[inline]
+    pub fn first_mut(&mut self) -> Option<&mut OpenSource> {
         if self.next == Time::MAX {
             return None;
         }
-        let request = self.sources.get_mut(self.first)?.take();
-        self.find_first();
-        Some(request)
+        self.sources.get_mut(self.first)
     }
 
     /// Lets the requests that are to come be `by` later.
@@ -44,8 +42,9 @@ impl Merge {
         self.find_first();
     }
 
+    /// Finds the source of the next request.
     #[inline]
-    fn find_first(&mut self) {
+    pub fn find_first(&mut self) {
         if let [only] = &self.sources[..] {
             self.next = only.next();
             return;
@@ -84,8 +83,10 @@ mod tests {
     fn equal_times_go_by_the_place_of_the_workload() {
         let mut merge = Merge::new(vec![at(0, &[5, 9]), at(1, &[1, 5, 5]), at(2, &[])]);
         let mut order = Vec::new();
-        while let Some(request) = merge.take() {
+        while let Some(source) = merge.first_mut() {
+            let request = source.take();
             order.push((request.at.as_nanos(), request.workload));
+            merge.find_first();
         }
         assert_eq!(order, [(1, 1), (5, 0), (5, 1), (5, 1), (9, 0)]);
         assert_eq!(merge.next(), Time::MAX);

@@ -21,7 +21,8 @@ pub struct OpenSource {
     content: Content,
     streams: ContentStreams,
     moments: Moments,
-    sizes: GivenSizes,
+    /// Those of the next request, where they are given.
+    sizes: Option<GivenSizes>,
     next: Time,
     until: Time,
 }
@@ -67,7 +68,7 @@ impl OpenSource {
             content: Content::new(workload, place, noise),
             streams: ContentStreams::new(seed),
             moments: Moments::new(workload, seed, rows)?,
-            sizes: GivenSizes::default(),
+            sizes: None,
             next: Time::MAX,
             until: workload.to.map_or(Time::MAX, |to| Time::ZERO.after(to)),
         };
@@ -81,10 +82,16 @@ impl OpenSource {
         self.next
     }
 
-    /// The next request. To be asked for only while there is one.
+    /// Writes the next request. To be asked for only once, and only while there is one.
     #[inline(always)]
+    pub fn write(&mut self, request: &mut Request) {
+        self.content.write(request, &mut self.streams, self.next, NO_CLIENT, self.sizes);
+    }
+
+    /// The next request, going on to the one after it.
     pub fn take(&mut self) -> Request {
-        let request = self.content.request(&mut self.streams, self.next, NO_CLIENT, self.sizes);
+        let mut request = Request::default();
+        self.write(&mut request);
         self.advance();
         request
     }
@@ -100,19 +107,29 @@ impl OpenSource {
         }
     }
 
+    /// Goes on to the request after it.
     #[inline]
-    fn advance(&mut self) {
+    pub fn advance(&mut self) {
         let next = match &mut self.moments {
             Moments::Gaps { gaps, clock, scale } => {
                 let gap = gaps.draw();
                 clock.advance(if *scale == 1.0 { gap } else { gap / *scale })
             }
+            Moments::Given { .. } | Moments::Recorded(_) | Moments::Never => self.given(),
+        };
+        self.next = if next < self.until { next } else { Time::MAX };
+    }
+
+    /// The next moment of those that are given, along with its sizes.
+    fn given(&mut self) -> Time {
+        match &mut self.moments {
+            Moments::Gaps { .. } | Moments::Never => Time::MAX,
             Moments::Given { requests, at, start, scale } => match requests.get(*at) {
                 Some(request) => {
                     *at += 1;
                     let (inputs, prompt_tokens, output_tokens) =
                         (request.inputs, request.prompt_tokens, request.output_tokens);
-                    self.sizes = GivenSizes { inputs, prompt_tokens, output_tokens };
+                    self.sizes = Some(GivenSizes { inputs, prompt_tokens, output_tokens });
                     start.after(scaled(request.at.as_nanos(), *scale))
                 }
                 None => Time::MAX,
@@ -120,14 +137,12 @@ impl OpenSource {
             Moments::Recorded(recorded) => match recorded.advance() {
                 Some((moment, row)) => {
                     let (prompt_tokens, output_tokens) = (Some(row.prompt_tokens), Some(row.output_tokens));
-                    self.sizes = GivenSizes { inputs: None, prompt_tokens, output_tokens };
+                    self.sizes = Some(GivenSizes { inputs: None, prompt_tokens, output_tokens });
                     moment
                 }
                 None => Time::MAX,
             },
-            Moments::Never => Time::MAX,
-        };
-        self.next = if next < self.until { next } else { Time::MAX };
+        }
     }
 }
 
@@ -169,7 +184,7 @@ impl Clock {
         // Gaps are never negative; the signed conversion is the one that processors have an instruction for.
         let whole = sum as i64;
         self.fraction = sum - whole as f64;
-        self.whole = self.whole.saturating_add_signed(whole);
+        self.whole = self.whole.saturating_add(whole as u64);
         Time::from_nanos(self.whole)
     }
 }

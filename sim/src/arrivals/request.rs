@@ -9,7 +9,7 @@ use crate::random::{Purpose, Sampler, Seed, Stream};
 pub const NO_CLIENT: u32 = u32::MAX;
 
 /// A request with everything random about it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Request {
     /// When it is sent.
     pub at: Time,
@@ -30,7 +30,7 @@ pub struct Request {
 }
 
 /// Draws that service times are made of.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct UnitNoise {
     /// Of the exponential distribution with mean 1.
     pub exponential: f64,
@@ -93,10 +93,12 @@ impl UnitNoise {
 
     /// The noise of a later step of the same job: the first step has the job's own, every other one a draw that depends on
     /// nothing but that and its number.
+    #[inline]
     pub fn of_step(self, step: u32) -> UnitNoise {
-        if step == 0 {
-            return self;
-        }
+        if step == 0 { self } else { self.of_later_step(step) }
+    }
+
+    fn of_later_step(self, step: u32) -> UnitNoise {
         let key = self.exponential.to_bits() ^ self.normal.to_bits().rotate_left(32);
         let mut stream = Stream::from_seed(key.wrapping_add(u64::from(step)));
         UnitNoise { exponential: stream.exponential(), normal: stream.normal() }
@@ -174,18 +176,33 @@ impl Content {
         })
     }
 
-    /// The next request of these streams, sent at `at`. A size that is given takes no draw.
+    /// The next request of these streams, sent at `at`.
+    pub fn request(&self, streams: &mut ContentStreams, at: Time, client: u32) -> Request {
+        self.drawn(streams, at, client, None)
+    }
+
+    /// The same, written over another. A size that is given takes no draw.
     #[inline(always)]
-    pub fn request(&self, streams: &mut ContentStreams, at: Time, client: u32, given: GivenSizes) -> Request {
-        match self.usual {
-            Some(usual) if given == GivenSizes::default() => {
-                Request { at, client, noise: self.noise.draw(streams), ..usual }
+    pub fn write(
+        &self,
+        request: &mut Request,
+        streams: &mut ContentStreams,
+        at: Time,
+        client: u32,
+        given: Option<GivenSizes>,
+    ) {
+        match &self.usual {
+            Some(usual) if given.is_none() => {
+                // The draw first, since it is a call: then what is written goes straight from one place to the other.
+                let noise = self.noise.draw(streams);
+                *request = Request { at, client, noise, ..*usual };
             }
-            Some(_) | None => self.drawn(streams, at, client, given),
+            Some(_) | None => *request = self.drawn(streams, at, client, given),
         }
     }
 
-    fn drawn(&self, streams: &mut ContentStreams, at: Time, client: u32, given: GivenSizes) -> Request {
+    fn drawn(&self, streams: &mut ContentStreams, at: Time, client: u32, given: Option<GivenSizes>) -> Request {
+        let given = given.unwrap_or_default();
         Request {
             at,
             patience: match &self.patience {

@@ -112,6 +112,7 @@ impl Card {
     }
 
     /// The same where other work is under way on the card, or may be.
+    #[inline(never)]
     fn begin_beside(&mut self, now: Time, seat: Seat, attempt: Attempt, work: Work, output_tokens: u32) {
         self.pass(now);
         let Some((_, run)) = self.instances.get_mut(seat.0) else { return };

@@ -11,52 +11,61 @@ use crate::{
 };
 
 impl World<'_> {
-    /// The next thing to happen, and when, with the scheduler's timer due at `wake`; `None`: nothing that would matter to a
-    /// job ever does.
-    #[inline]
-    pub fn next(&self, wake: Option<Time>) -> Option<(Time, Next)> {
+    /// The next thing to happen, and when, with the scheduler's timer due at `wake`; [`Time::MAX`]: nothing that would
+    /// matter to a job ever does.
+    #[inline(always)]
+    pub fn next(&self, wake: Time) -> (Time, Next) {
+        let (end, card) = self.due.first();
+        let arrival = self.open.next();
+        let beside = self.agenda.next().min(wake);
+        let (at, next) = if arrival < end { (arrival, Next::Arrival) } else { (end, Next::Card(card)) };
+        // Most of what happens is an arrival or an end on a card, and then nothing else has to be asked.
+        if beside < at || arrival == Time::MAX || !self.facts.is_empty() {
+            return self.next_of_all(wake);
+        }
+        (at, next)
+    }
+
+    fn next_of_all(&self, wake: Time) -> (Time, Next) {
         if !self.facts.is_empty() {
-            return Some((self.now, Next::Fact));
+            return (self.now, Next::Fact);
         }
         let (arrival, client) = (self.open.next(), self.agenda.next());
-        if arrival == Time::MAX && self.agenda.sends() == 0 && self.jobs.is_empty() {
-            return None;
-        }
         let (mut at, card) = self.due.first();
         let mut next = Next::Card(card);
-        if arrival < at {
-            (at, next) = (arrival, Next::Arrival);
+        if arrival == Time::MAX && self.agenda.sends() == 0 && self.jobs.is_empty() {
+            return (Time::MAX, next);
         }
-        if client < at {
-            (at, next) = (client, Next::Client);
+        for (other, kind) in [(arrival, Next::Arrival), (client, Next::Client), (wake, Next::Timer)] {
+            if other < at {
+                (at, next) = (other, kind);
+            }
         }
-        if let Some(wake) = wake
-            && wake < at
-        {
-            (at, next) = (wake, Next::Timer);
-        }
-        (at < Time::MAX).then_some((at, next))
+        (at, next)
     }
 
     /// Lets it happen; `None`: there is nothing to tell.
-    #[inline]
+    #[inline(always)]
     pub fn happen(&mut self, next: Next) -> Option<Told> {
+        match next {
+            Next::Card(card) => self.card_got_on(card),
+            Next::Arrival => self.arrives(),
+            other => self.happens_rarely(other),
+        }
+    }
+
+    fn happens_rarely(&mut self, next: Next) -> Option<Told> {
         match next {
             Next::Fact => {
                 let fact = self.facts.pop_front()?;
                 Some(self.tell(fact))
             }
-            Next::Card(card) => self.card_got_on(card),
-            Next::Arrival => {
-                let request = self.open.take()?;
-                Some(self.submit(request))
-            }
             Next::Client => self.client_acted(),
             Next::Timer => Some(self.tell(Input::TimerDue)),
+            Next::Card(_) | Next::Arrival => None,
         }
     }
 
-    #[inline]
     fn card_got_on(&mut self, place: usize) -> Option<Told> {
         let Some(card) = self.cards.get_mut(place) else { return self.machines_got_on() };
         let ended = card.take_due(self.now);
@@ -77,6 +86,7 @@ impl World<'_> {
         match self.agenda.take()? {
             Event::Sends { closed_loop, client } => {
                 let request = self.loops.get_mut(closed_loop as usize)?.request(client, self.now)?;
+                self.jobs.insert(self.arrived, request);
                 Some(self.submit(request))
             }
             Event::GivesUp { job } => match self.jobs.get_mut(job.0) {
@@ -92,13 +102,26 @@ impl World<'_> {
         }
     }
 
+    /// The next request of an open workload is sent.
+    fn arrives(&mut self) -> Option<Told> {
+        let (source, mut sent) = (self.open.first_mut()?, Request::default());
+        self.jobs.insert_over(self.arrived, Request::default, |request| {
+            source.write(request);
+            sent = *request;
+        });
+        source.advance();
+        self.open.find_first();
+        Some(self.submit(sent))
+    }
+
+    /// Tells of the request that was put at the next job's number.
     #[inline]
     fn submit(&mut self, mut request: Request) -> Told {
         let job = JobId(self.arrived);
-        if let Some(recorded) = self.setup.requests() {
-            request.patience = recorded.patience(job);
-        }
         self.arrived += 1;
+        if self.setup.requests().is_some() {
+            request.patience = self.recorded_patience(job);
+        }
         let workload = request.workload as usize;
         if let Input::Submitted { job: number, submission } = &mut self.submitted[workload] {
             *number = job;
@@ -106,14 +129,23 @@ impl World<'_> {
             submission.prompt_tokens = request.prompt_tokens;
             submission.client = (request.client != NO_CLIENT).then_some(request.client);
         }
-        if self.noted.is_some() {
-            self.note(&request);
-        }
         if request.patience < Span::MAX {
             self.agenda.add(self.now.after(request.patience), Event::GivesUp { job });
         }
-        self.jobs.insert(job.0, request);
+        if self.noted.is_some() {
+            self.note(&request);
+        }
         Told::Submission(workload)
+    }
+
+    /// The patience of a job of a recorded run, which it has from now on.
+    #[cold]
+    fn recorded_patience(&mut self, job: JobId) -> Span {
+        let patience = self.setup.requests().map_or(Span::MAX, |recorded| recorded.patience(job));
+        if let Some(request) = self.jobs.get_mut(job.0) {
+            request.patience = patience;
+        }
+        patience
     }
 
     #[cold]

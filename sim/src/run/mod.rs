@@ -101,7 +101,10 @@ impl<'a, R: Recorder> Run<'a, R> {
         let jobs = run.jobs.unwrap_or(u64::MAX);
         self.start()?;
         let cause = loop {
-            let Some((at, next)) = self.world.next(self.scheduler.wake_at()) else { break self.nothing_left(horizon) };
+            let (at, next) = self.world.next(self.scheduler.wake_at().unwrap_or(Time::MAX));
+            if at == Time::MAX {
+                break self.nothing_left(horizon);
+            }
             let at = at.max(self.world.now);
             if at > horizon && self.world.gate == Gate::Open {
                 if self.stops_at(horizon) { break EndCause::Horizon } else { continue }
@@ -135,13 +138,18 @@ impl<'a, R: Recorder> Run<'a, R> {
         self.step(told)
     }
 
-    #[inline]
+    /// Tells the scheduler, and has what it wants recorded and carried out. Part of the loop, of which every instruction
+    /// counts.
+    #[inline(always)]
     fn step(&mut self, told: Told) -> Result<(), SimError> {
         let now = self.world.now;
         let input = self.world.input(told);
         self.scheduler.step(now, input, &mut self.effects);
         self.recorder.step(now, input, &self.effects)?;
-        self.world.obey(&self.effects);
+        if !self.effects.is_empty() {
+            self.world.obey(&self.effects);
+        }
+        self.world.note_due();
         if now >= self.next_checkpoint {
             self.checkpoint(now)?;
         }

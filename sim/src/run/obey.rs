@@ -12,28 +12,33 @@ use crate::{
 };
 
 impl World<'_> {
-    /// Carries out the effects of the last step, in their order.
-    #[inline]
+    /// Carries out the effects of the last step, in their order. `due` may have to be told afterwards.
     pub fn obey(&mut self, effects: &Effects) {
         for effect in effects {
             match effect {
                 Effect::Grant(grant) => self.begin(grant, effects.steps(grant.steps)),
                 Effect::Finish(finish) => self.finish(finish),
-                Effect::Note(_) | Effect::Learned(_) => {}
-                Effect::Abort { attempt, instance, cause: _ } => self.abort(*attempt, *instance),
-                Effect::Load { attempt, instance, model, device, reservation: _ } => {
-                    self.load(*attempt, *instance, *model, *device);
-                }
-                Effect::Stop { attempt, instance, cause: _ } => self.stop(*attempt, *instance),
-                Effect::Snapshot { device } => self.read(*device),
+                other => self.obey_rarely(other),
             }
         }
-        self.note_due();
+    }
+
+    #[inline(never)]
+    fn obey_rarely(&mut self, effect: &Effect) {
+        match effect {
+            Effect::Grant(_) | Effect::Finish(_) | Effect::Note(_) | Effect::Learned(_) => {}
+            Effect::Abort { attempt, instance, cause: _ } => self.abort(*attempt, *instance),
+            Effect::Load { attempt, instance, model, device, reservation: _ } => {
+                self.load(*attempt, *instance, *model, *device);
+            }
+            Effect::Stop { attempt, instance, cause: _ } => self.stop(*attempt, *instance),
+            Effect::Snapshot { device } => self.read(*device),
+        }
     }
 
     #[inline]
     fn begin<S>(&mut self, grant: &Grant<S>, steps: &[GrantedStep]) {
-        let Some(seated) = self.seated(grant.instance) else { return self.came_too_late(grant) };
+        let Some(&Some(seated)) = self.instances.get(grant.instance.index()) else { return self.came_too_late(grant) };
         let Seated { card, seat, service } = seated;
         let Some(first) = steps.first() else { return };
         let Some(request) = self.jobs.get(first.job.0) else { return };
@@ -67,8 +72,18 @@ impl World<'_> {
 
     #[inline]
     fn finish(&mut self, finish: &Finish) {
-        let Some(&Request { at, patience, workload, client, .. }) = self.jobs.get(finish.job.0) else { return };
-        self.jobs.discard(finish.job.0);
+        let Some(room) = self.jobs.room_of(finish.job.0) else { return };
+        let Some(&mut request) = self.jobs.in_room(room) else { return };
+        self.jobs.leave(finish.job.0, room);
+        if request.patience < Span::MAX || request.client != NO_CLIENT {
+            self.somebody_waited(request, finish.started);
+        }
+    }
+
+    /// A client that would have lost patience, or is to send its next request, has its answer.
+    #[inline(never)]
+    fn somebody_waited(&mut self, request: Request, started: Option<Time>) {
+        let Request { at, patience, workload, client, .. } = request;
         if patience < Span::MAX {
             let jobs = &self.jobs;
             self.agenda.grow_stale(|event| match event {
@@ -77,7 +92,7 @@ impl World<'_> {
             });
         }
         if client != NO_CLIENT && self.gate == Gate::Open {
-            self.send_again(workload, client, at, finish.started);
+            self.send_again(workload, client, at, started);
         }
     }
 

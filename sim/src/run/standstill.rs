@@ -43,6 +43,7 @@ impl Standstill {
 
 impl World<'_> {
     /// Whether a request is to come, or a client to give up.
+    #[inline]
     fn expects_requests(&self) -> bool {
         self.open.next().min(self.agenda.next()) < Time::MAX
     }

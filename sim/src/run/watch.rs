@@ -24,6 +24,8 @@ pub struct Watch<'a> {
     horizon: Option<f64>,
     jobs: Option<f64>,
     steps: u64,
+    /// There is nothing to do before this step.
+    look_at: u64,
     debug_check_at: u64,
     checked: u64,
     violations: Vec<String>,
@@ -49,6 +51,7 @@ impl<'a> Watch<'a> {
             horizon: run.horizon.map(|horizon| horizon.as_nanos() as f64),
             jobs: run.jobs.map(|jobs| jobs as f64),
             steps: 0,
+            look_at: 0,
             debug_check_at: 0,
             checked: 0,
             violations: Vec::new(),
@@ -61,6 +64,13 @@ impl<'a> Watch<'a> {
     #[inline]
     pub fn step(&mut self, now: Time, arrived: u64, scheduler: &Scheduler) {
         self.steps += 1;
+        if self.steps >= self.look_at {
+            self.look(now, arrived, scheduler);
+        }
+    }
+
+    #[cold]
+    fn look(&mut self, now: Time, arrived: u64, scheduler: &Scheduler) {
         if self.rigour == Rigour::EveryStep {
             self.check(now, scheduler);
             self.interrupted |= !self.violations.is_empty();
@@ -71,9 +81,17 @@ impl<'a> Watch<'a> {
             self.debug_check_at = self.steps + 1 + scheduler.jobs_in_flight() as u64 / 32;
             self.check(now, scheduler);
         }
+        self.look_at = match self.rigour {
+            Rigour::Usual if cfg!(debug_assertions) => self.next_told().min(self.debug_check_at),
+            Rigour::Usual => self.next_told(),
+            Rigour::EveryStep => 0,
+        };
     }
 
-    #[cold]
+    fn next_told(&self) -> u64 {
+        (self.steps / TOLD_EVERY + 1) * TOLD_EVERY
+    }
+
     fn look_up(&mut self, now: Time, arrived: u64, scheduler: &Scheduler) {
         let of_horizon = self.horizon.map_or(0.0, |horizon| now.as_nanos() as f64 / horizon);
         let of_jobs = self.jobs.map_or(0.0, |jobs| arrived as f64 / jobs);

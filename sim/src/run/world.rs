@@ -160,7 +160,7 @@ impl<'a> World<'a> {
     }
 
     /// Tells `due` of the next end on the card that was touched.
-    #[inline]
+    #[inline(always)]
     pub fn note_due(&mut self) {
         if let Some(card) = self.touched.take() {
             self.due.set(card, self.cards[card].next());
