@@ -24,13 +24,21 @@ use windtunnel_reports::{
 
 /// So many parcels of lines may be on their way to the disk.
 const PARCELS: usize = 256;
-/// Lines are handed over at the latest when the first of them has waited so long and something happens.
+/// Lines are handed over at the latest when so long has passed since others were.
 const PROMPT: Span = Span::from_millis(20);
 
 /// A recorder that may ask for the scheduler's whole state.
 pub trait Log: Recorder {
     /// Whether the next record should be a checkpoint. Asked after every step.
     fn wants_state(&mut self) -> bool;
+
+    /// When it wants to be called although nothing has happened; `None`: never.
+    fn idle_at(&self) -> Option<Time> {
+        None
+    }
+
+    /// Nothing has happened until `now`.
+    fn idle(&mut self, _now: Time) {}
 }
 
 /// What is known of a journal from outside.
@@ -51,8 +59,9 @@ pub struct Journal {
     post: SyncSender<Parcel>,
     health: Arc<Health>,
     disk: Option<JoinHandle<()>>,
-    /// When lines were last handed over.
+    /// When lines were last handed over, and whether there are new ones.
     handed: Time,
+    waiting: bool,
     /// Bytes of the file so far, and how many it may have.
     written: u64,
     limit: u64,
@@ -99,6 +108,7 @@ impl Journal {
             health,
             disk: Some(disk),
             handed: Time::ZERO,
+            waiting: false,
             written,
             limit: limit.max(1),
             due: Due::Nothing,
@@ -120,6 +130,7 @@ impl Journal {
 
     /// Gives the lines to the disk, or leaves them out where it is far behind.
     fn hand_over(&mut self, t: Time) -> io::Result<()> {
+        self.waiting = false;
         self.lines.flush()?;
         let lines = std::mem::take(&mut self.lines.get_mut().lines);
         if lines.is_empty() {
@@ -151,6 +162,16 @@ impl Log for Journal {
     fn wants_state(&mut self) -> bool {
         self.due != Due::Nothing
     }
+
+    fn idle_at(&self) -> Option<Time> {
+        self.waiting.then(|| self.handed.after(PROMPT))
+    }
+
+    /// The last lines before a pause do not wait for what comes after it.
+    fn idle(&mut self, now: Time) {
+        self.handed = now;
+        drop(self.hand_over(now));
+    }
 }
 
 impl Recorder for Journal {
@@ -159,6 +180,7 @@ impl Recorder for Journal {
     }
 
     fn step(&mut self, t: Time, input: &Input, effects: &Effects) -> io::Result<()> {
+        self.waiting = true;
         self.lines.step(t, input, effects)?;
         self.hand_over_after(t)
     }

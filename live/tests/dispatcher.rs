@@ -219,6 +219,19 @@ fn a_client_that_goes_while_its_step_runs_has_it_broken_off() {
 }
 
 #[test]
+fn the_last_lines_before_a_pause_reach_the_disk() {
+    let bench = bench("pause", u64::MAX);
+    let mut told = bench.submit(0, JobKind::Chat, 1);
+    answer(&bench, &mut told);
+    let started = std::time::Instant::now();
+    while !std::fs::read_to_string(&bench.journal).unwrap().contains(r#""finish""#) {
+        assert!(started.elapsed() < Duration::from_secs(20), "the end of the job is not in the journal");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    bench.close();
+}
+
+#[test]
 fn files_follow_one_another_and_replay_together_and_alone() {
     let bench = bench("files", 20_000);
     for _ in 0..200 {

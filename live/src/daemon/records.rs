@@ -47,4 +47,14 @@ impl Log for Records {
     fn wants_state(&mut self) -> bool {
         self.journal.as_mut().is_some_and(Log::wants_state)
     }
+
+    fn idle_at(&self) -> Option<Time> {
+        self.journal.as_ref()?.idle_at()
+    }
+
+    fn idle(&mut self, now: Time) {
+        if let Some(journal) = &mut self.journal {
+            journal.idle(now);
+        }
+    }
 }

@@ -147,17 +147,28 @@ impl<W: Send + Sync, R: Log, T: Runtimes> Owner<W, R, T> {
 
     /// The next message; `None`: a timer is due before there is one. When nobody is left to say anything it is closed.
     fn next(&mut self, inbox: &Receiver<Message<W>>) -> Option<Message<W>> {
-        let Some(at) = self.scheduler.wake_at() else {
-            return Some(inbox.recv().unwrap_or(Message::Close));
-        };
-        let now = self.clock.now();
-        if at <= now {
-            return None;
+        loop {
+            let (timer, recorder) = (self.scheduler.wake_at(), self.setting.recorder.idle_at());
+            let Some(at) = timer.into_iter().chain(recorder).min() else {
+                return Some(inbox.recv().unwrap_or(Message::Close));
+            };
+            let now = self.clock.now();
+            if timer.is_some_and(|at| at <= now) {
+                return None;
+            }
+            match inbox.recv_timeout(Duration::from_nanos(at.since(now).as_nanos())) {
+                Ok(message) => return Some(message),
+                Err(RecvTimeoutError::Timeout) => self.rest(),
+                Err(RecvTimeoutError::Disconnected) => return Some(Message::Close),
+            }
         }
-        match inbox.recv_timeout(Duration::from_nanos(at.since(now).as_nanos())) {
-            Ok(message) => Some(message),
-            Err(RecvTimeoutError::Timeout) => None,
-            Err(RecvTimeoutError::Disconnected) => Some(Message::Close),
+    }
+
+    /// Nobody says anything: the recorder has time for what it put off.
+    fn rest(&mut self) {
+        let now = self.clock.now();
+        if self.setting.recorder.idle_at().is_some_and(|at| at <= now) {
+            self.setting.recorder.idle(now);
         }
     }
 
