@@ -37,8 +37,10 @@ pub mod model_files;
 pub mod monitor;
 pub mod places;
 pub mod profiles;
+mod progress;
 mod runtimes;
 
 pub use clock::Clock;
 pub use dispatcher::{BatchOrder, Desk, Dispatcher, Order, Running, Ticket, Told};
+pub use progress::{Flight, Progress, Sight};
 pub use runtimes::{Endpoint, LoadOrder, Runtimes, Watcher};

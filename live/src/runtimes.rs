@@ -1,12 +1,14 @@
 //! Runtimes: what loads models and runs them. The dispatcher gives orders and goes on; what becomes of them comes back
 //! through the [`Desk`](crate::Desk) as facts.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, sync::Arc};
 
 use windtunnel_core::{Attempt, Bytes, DeviceId, InstanceId, ModelId};
 
+use crate::Progress;
+
 /// Where an instance answers.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Endpoint {
     /// Its listener, on loopback.
     pub address: SocketAddr,
@@ -14,6 +16,8 @@ pub struct Endpoint {
     pub key: String,
     /// Requests that one connection may carry; `None`: it did not say.
     pub requests_a_connection: Option<u32>,
+    /// Where those who ask it say how it gets on. Runtimes that watch nobody leave it as it is.
+    pub progress: Arc<Progress>,
 }
 
 /// A model that is to be loaded.

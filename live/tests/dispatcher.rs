@@ -35,8 +35,12 @@ struct AtOnce {
 impl Runtimes for AtOnce {
     fn load(&mut self, order: LoadOrder) {
         self.log.lock().unwrap().push(format!("load {}", order.model));
-        let endpoint =
-            Endpoint { address: ([127, 0, 0, 1], 9).into(), key: String::new(), requests_a_connection: None };
+        let endpoint = Endpoint {
+            address: ([127, 0, 0, 1], 9).into(),
+            key: String::new(),
+            requests_a_connection: None,
+            progress: Arc::default(),
+        };
         self.desk.loaded(order.attempt, order.instance, None, endpoint);
     }
 

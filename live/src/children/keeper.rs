@@ -11,11 +11,10 @@ use super::{
     output::Passed,
     platform,
     process::{Process, Sign, Stopped},
-    progress::Progress,
     settings::{ChildDevice, ChildModel, Limits},
     watch::{Verdict, Watch},
 };
-use crate::{Endpoint, LoadOrder};
+use crate::{Endpoint, LoadOrder, Progress};
 
 /// What a keeper is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +70,8 @@ impl<W: Send + Sync + 'static> Keeper<W> {
         self.shared.recovered(self.order.model);
         let footprint = self.measure().await;
         let (address, key) = (process.identity.address, process.identity.key.clone());
-        let endpoint = Endpoint { address, key, requests_a_connection };
+        let progress = Arc::clone(&self.progress);
+        let endpoint = Endpoint { address, key, requests_a_connection, progress };
         self.shared.desk.loaded(self.order.attempt, self.order.instance, footprint, endpoint);
         match self.attend(&mut process).await {
             End::Asked(attempt) => {
@@ -127,7 +127,7 @@ impl<W: Send + Sync + 'static> Keeper<W> {
 
     fn is_wedged(&self, watch: &mut Watch, process: &Process) -> bool {
         let processor = platform::processor_time(process.pid);
-        watch.look(Instant::now(), self.progress.last(), processor) == Verdict::Wedged
+        watch.look(Instant::now(), self.progress.sight(), processor) == Verdict::Wedged
     }
 
     /// The scheduler hears of it before anything else, so that nothing more is sent there; then requests under way are told.
@@ -173,14 +173,12 @@ impl<W: Send + Sync + 'static> Keeper<W> {
     fn exited(&self, cause: ExitCause, text: String, output: Vec<String>) {
         self.shared.failed(self.order.model, text, output);
         self.shared.desk.exited(self.order.instance, cause);
-        self.progress.ended().cancel();
     }
 
     fn stopped(&self, attempt: Option<Attempt>) {
         if let Some(attempt) = attempt {
             self.shared.desk.stopped(attempt, self.order.instance);
         }
-        self.progress.ended().cancel();
     }
 
     /// Orders that come too late are carried out already.

@@ -28,7 +28,6 @@ mod output;
 mod platform;
 mod probe;
 mod process;
-mod progress;
 mod settings;
 mod spawner;
 mod watch;
@@ -56,12 +55,11 @@ use self::{
     ledger::Ledger,
     spawner::Spawner,
 };
-use crate::{Desk, LoadOrder, Runtimes, Watcher};
+use crate::{Desk, LoadOrder, Progress, Runtimes, Watcher};
 
 pub use become_child::{BECOME_CHILD, become_child};
 pub use ledger::{Fate, Orphan};
 pub use output::says_out_of_memory;
-pub use progress::{Flight, Progress};
 pub use settings::{ChildDevice, ChildModel, Limits, Purpose, Select, Settings};
 
 /// Hears what concerns people rather than the scheduler. No method may wait.
@@ -208,7 +206,7 @@ impl<W: Send + Sync + 'static> Children<W> {
         let model = settings.models.get(order.model.index())?.clone();
         let device = settings.devices.get(order.device.index())?.clone();
         let (tell, orders) = mpsc::unbounded_channel();
-        let progress = Arc::new(Progress::new());
+        let progress = Arc::<Progress>::default();
         let LoadOrder { instance, model: id, device: place, .. } = order;
         let view = ChildView { instance, model: id, device: place, phase: Phase::Loading, process: None };
         shared.enter(Entry { view, orders: tell, progress: Arc::clone(&progress) });

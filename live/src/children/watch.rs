@@ -3,6 +3,8 @@
 
 use std::time::{Duration, Instant};
 
+use crate::progress::Sight;
+
 /// A process that uses less than this share of one processor is idle: those that wait still wake up now and then.
 const IDLE: u32 = 100;
 
@@ -12,7 +14,9 @@ pub struct Watch {
     silence: Duration,
     looked: Instant,
     processor: Option<Duration>,
-    busy: Instant,
+    sight: Sight,
+    /// How long somebody has waited for it while it did nothing.
+    still: Duration,
 }
 
 /// What came out.
@@ -27,7 +31,7 @@ pub enum Verdict {
 impl Watch {
     /// As of now it gets on; `silence` is what it may be silent and idle for.
     pub fn new(silence: Duration, now: Instant) -> Watch {
-        Watch { silence, looked: now, processor: None, busy: now }
+        Watch { silence, looked: now, processor: None, sight: Sight::default(), still: Duration::ZERO }
     }
 
     /// How long to the next look.
@@ -35,20 +39,24 @@ impl Watch {
         self.silence / 8
     }
 
-    /// Looks: `last` is the last sign of life where work is under way, `processor` the time it has used so far.
-    pub fn look(&mut self, now: Instant, last: Option<Instant>, processor: Option<Duration>) -> Verdict {
+    /// Looks: `sight` is what can be seen of its work, `processor` the time it has used so far.
+    ///
+    /// Only time counts in which somebody waited, however many one after the other: clients that lose their patience sooner
+    /// than we do must not make a dead process look well.
+    pub fn look(&mut self, now: Instant, sight: Sight, processor: Option<Duration>) -> Verdict {
         let since = now.saturating_duration_since(self.looked);
         let used = match (self.processor, processor) {
             (Some(before), Some(after)) => Some(after.saturating_sub(before)),
             (None, _) | (_, None) => None,
         };
+        let before = std::mem::replace(&mut self.sight, sight);
         (self.looked, self.processor) = (now, processor);
-        if used.is_none_or(|used| used >= since / IDLE) {
-            self.busy = now;
+        if sight.signs != before.signs || used.is_none_or(|used| used >= since / IDLE) {
+            self.still = Duration::ZERO;
+        } else if before.waits && sight.waits {
+            self.still += since;
         }
-        let Some(last) = last else { return Verdict::Well };
-        let still = now.saturating_duration_since(last.max(self.busy));
-        if still >= self.silence { Verdict::Wedged } else { Verdict::Well }
+        if self.still >= self.silence { Verdict::Wedged } else { Verdict::Well }
     }
 }
 
@@ -58,28 +66,40 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// The look, in steps of ten seconds, at which a process is found wedged; `used` is the processor time between two.
-    fn found(used: Option<Duration>, work: bool, signs: bool) -> Option<u32> {
+    /// The look, in steps of ten seconds, at which a process is found wedged. `used` is the processor time between two, and
+    /// `seen` what is seen at each.
+    fn found(used: Option<Duration>, seen: impl Fn(u32) -> Sight) -> Option<u32> {
         let start = Instant::now();
         let mut watch = Watch::new(SECOND * 120, start);
-        (1..40).find(|&look| {
-            let now = start + SECOND * 10 * look;
-            let last = if signs { now } else { start };
-            watch.look(now, work.then_some(last), used.map(|used| used * look)) == Verdict::Wedged
+        (1..80).find(|&look| {
+            let used = used.map(|used| used * look);
+            watch.look(start + SECOND * 10 * look, seen(look), used) == Verdict::Wedged
         })
+    }
+
+    const IDLE: Option<Duration> = Some(Duration::ZERO);
+
+    fn waits(_look: u32) -> Sight {
+        Sight { waits: true, signs: 7 }
     }
 
     #[test]
     fn silent_and_idle_with_work_for_so_long_is_wedged() {
         // The first look cannot tell idle from busy, so the silence counts from there.
-        assert_eq!(found(Some(Duration::from_millis(1)), true, false), Some(13));
+        assert_eq!(found(Some(Duration::from_millis(1)), waits), Some(13));
+    }
+
+    #[test]
+    fn impatient_clients_add_up() {
+        let seen = |look: u32| Sight { waits: look % 4 != 0, signs: 7 };
+        assert_eq!(found(IDLE, seen), Some(1 + 12 * 2), "two of four spans count");
     }
 
     #[test]
     fn who_is_busy_or_speaks_or_has_nothing_to_do_or_cannot_be_seen_is_well() {
-        assert_eq!(found(Some(SECOND), true, false), None, "busy");
-        assert_eq!(found(Some(Duration::ZERO), true, true), None, "bytes come");
-        assert_eq!(found(Some(Duration::ZERO), false, false), None, "nothing to do");
-        assert_eq!(found(None, true, false), None, "unseen");
+        assert_eq!(found(Some(SECOND), waits), None, "busy");
+        assert_eq!(found(IDLE, |look| Sight { waits: true, signs: u64::from(look) }), None, "bytes come");
+        assert_eq!(found(IDLE, |_| Sight { waits: false, signs: 7 }), None, "nothing to do");
+        assert_eq!(found(None, waits), None, "unseen");
     }
 }

@@ -65,7 +65,7 @@ pub struct Running {
     pub device: DeviceId,
     /// Where the instance answers.
     pub endpoint: Arc<Endpoint>,
-    /// Goes off when it is to be broken off; it still has to end in its own fact.
+    /// Goes off when it is to be broken off, and when the instance is given up; it still has to end in its own fact.
     pub abort: CancellationToken,
 }
 
@@ -78,6 +78,7 @@ impl<W> Clone for Ticket<W> {
 impl Running {
     pub(super) fn of<S>(grant: &Grant<S>, endpoint: Arc<Endpoint>) -> Running {
         let &Grant { attempt, instance, model, device, .. } = grant;
-        Running { attempt, instance, model, device, endpoint, abort: CancellationToken::new() }
+        let abort = endpoint.progress.given_up().child_token();
+        Running { attempt, instance, model, device, endpoint, abort }
     }
 }

@@ -13,8 +13,8 @@ use std::{
 use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::sync::CancellationToken;
 use windtunnel_core::{
-    Attempt, Effect, Effects, Grant, GrantedStep, Input, InstanceId, JobId, ModelId, Note, Profile, Scheduler, Started,
-    Time,
+    Attempt, Effect, Effects, ExitCause, Grant, GrantedStep, Input, InstanceId, JobId, ModelId, Note, Profile,
+    Scheduler, Started, Time,
 };
 use windtunnel_reports::journal::{End, EndCause, Header};
 
@@ -223,15 +223,21 @@ impl<W: Send + Sync, R: Log, T: Runtimes> Owner<W, R, T> {
             Input::GrantFinished { attempt, .. } | Input::GrantFailed { attempt, .. } => {
                 self.grants.remove(attempt);
             }
-            Input::Exited { instance, .. } | Input::StopFinished { instance, .. } => {
-                self.endpoints.remove(instance);
-                self.ready.leave(*instance);
-            }
+            Input::Exited { instance, cause } => self.forget(*instance, Some(*cause)),
+            Input::StopFinished { instance, .. } => self.forget(*instance, None),
             Input::LoadFailed { instance, .. } => {
                 self.loading.remove(instance);
             }
             _ => {}
         }
+    }
+
+    /// A process is gone, of which the scheduler knows.
+    fn forget(&mut self, instance: InstanceId, cause: Option<ExitCause>) {
+        if let Some(endpoint) = self.endpoints.remove(&instance) {
+            endpoint.progress.end(cause);
+        }
+        self.ready.leave(instance);
     }
 
     fn carry_out(&mut self) {

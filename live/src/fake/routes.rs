@@ -5,7 +5,7 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::SystemTime,
+    time::{Duration, SystemTime},
 };
 
 use http_body_util::BodyExt;
@@ -153,6 +153,7 @@ async fn work(route: Route, request: Request<Incoming>, inner: &Arc<Inner>) -> F
             let _held = inner.slot().await;
             return std::future::pending().await;
         }
+        Some(AnswerFault::Busy { time }) => compute(time).await,
         Some(AnswerFault::Closed) => return Fate::Closed,
         Some(AnswerFault::Garbage) => return Fate::Garbage(Answer::json("{}")),
         Some(AnswerFault::OutOfMemory) => {
@@ -166,6 +167,18 @@ async fn work(route: Route, request: Request<Incoming>, inner: &Arc<Inner>) -> F
         Route::Infill => generate(Dialect::Native, &body, fault, inner).await,
         _ => vectors(route, &body, inner).await,
     }
+}
+
+/// Keeps a processor busy.
+async fn compute(time: Duration) {
+    let until = Instant::now() + time;
+    // Where a thread is to be had, so that the rest of the server goes on.
+    let computing = tokio::task::spawn_blocking(move || {
+        while Instant::now() < until {
+            std::hint::spin_loop();
+        }
+    });
+    drop(computing.await);
 }
 
 /// A form with a file, of which every KiB begun makes a word.

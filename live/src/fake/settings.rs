@@ -82,6 +82,11 @@ pub struct Faults {
 pub enum AnswerFault {
     /// Nothing is ever heard of it, though `/health` is well.
     Mute,
+    /// It comes after so long, in which a processor is kept busy.
+    Busy {
+        /// How long.
+        time: Duration,
+    },
     /// The connection is closed before the status line.
     Closed,
     /// What comes is not HTTP.

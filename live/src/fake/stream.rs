@@ -68,9 +68,14 @@ impl Stream {
         let end = match fault {
             Some(AnswerFault::Broken { after }) => End::Breaks { after },
             Some(AnswerFault::Dies { after, death }) => End::Dies { after, death, inner: Arc::clone(inner) },
-            Some(AnswerFault::Mute | AnswerFault::Closed | AnswerFault::Garbage | AnswerFault::OutOfMemory) | None => {
-                End::Well
-            }
+            Some(
+                AnswerFault::Mute
+                | AnswerFault::Busy { .. }
+                | AnswerFault::Closed
+                | AnswerFault::Garbage
+                | AnswerFault::OutOfMemory,
+            )
+            | None => End::Well,
         };
         let cut = inner.settings.faults.frames;
         let frames = dialect.opening(&names, &generation.question).into();

@@ -54,7 +54,8 @@ fn a_child_that_is_stopped_has_not_crashed() {
     nursery.stop(5);
     assert_eq!(nursery.fact(), stopped(5));
     assert!(!lives(process(&child).0));
-    until("whoever waits for its end hears of it", || progress.ended().is_cancelled());
+    let heard = nursery.runtime.block_on(async { tokio::time::timeout(LONG, progress.ended()).await });
+    assert_eq!(heard, Ok(None), "whoever waits for its end hears of it");
     assert_eq!(*nursery.heard.watched.lock().unwrap(), ["started instance 0", "ended instance 0"]);
     assert_eq!(nursery.handle.failure(ModelId(0)), None);
     nursery.silent();

@@ -6,4 +6,5 @@ mod daemon;
 mod ends;
 mod loads;
 mod nursery;
+mod served;
 mod wedged;

@@ -183,8 +183,9 @@ fn opened(settings: Settings) -> Nursery {
     Nursery { children, handle, heard, folder, runtime, facts, dispatcher, desk }
 }
 
-fn setting(tell: Sender<Input>) -> Setting<(), Facts> {
-    let header = Header {
+/// The head of a journal of these tests.
+pub fn header() -> Header {
+    Header {
         schema: SCHEMA,
         program: "tests".to_owned(),
         source: Source::Live,
@@ -199,7 +200,10 @@ fn setting(tell: Sender<Input>) -> Setting<(), Facts> {
         models: Vec::new(),
         workloads: Vec::new(),
         remarks: Default::default(),
-    };
+    }
+}
+
+fn setting(tell: Sender<Input>) -> Setting<(), Facts> {
     let configuration = Configuration {
         policy: Policy::default(),
         devices: vec![Device::new("card".to_owned(), DeviceKind::Discrete, None)],
@@ -209,7 +213,7 @@ fn setting(tell: Sender<Input>) -> Setting<(), Facts> {
         seed: 0,
     };
     Setting {
-        header,
+        header: header(),
         started: Started { configuration, profiles: Vec::new(), estimates: Vec::new(), residents: Vec::new() },
         recorder: Facts(tell),
         learned: Box::new(|_| {}),

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use windtunnel_core::{ExitCause, Input, ModelId};
+use windtunnel_live::Sight;
 
 use crate::nursery::{FIRST, lives, model, nursery_with, process, until};
 
@@ -28,12 +29,15 @@ fn who_has_nothing_to_do_or_sends_bytes_is_left_alone() {
     let mut nursery = nursery_with("well", model(&[]), |limits| limits.silence = SILENCE);
     let (pid, _) = process(&nursery.loaded());
     std::thread::sleep(SILENCE * 2);
-    let flight = nursery.handle.progress(FIRST).unwrap().begin();
+    let progress = nursery.handle.progress(FIRST).unwrap();
+    let mut flight = progress.begin();
     for _ in 0..32 {
         flight.touch();
+        flight.wait();
         std::thread::sleep(SILENCE / 16);
     }
     drop(flight);
+    assert_eq!(progress.sight(), Sight { waits: false, signs: 32 });
     nursery.silent();
     assert!(lives(pid));
     nursery.close();

@@ -55,7 +55,12 @@ struct Hands {
 impl Runtimes for Hands {
     fn load(&mut self, order: LoadOrder) {
         self.log.lock().unwrap().push(format!("load {}", order.model));
-        let endpoint = Endpoint { address: self.child, key: CHILD_KEY.to_owned(), requests_a_connection: None };
+        let endpoint = Endpoint {
+            address: self.child,
+            key: CHILD_KEY.to_owned(),
+            requests_a_connection: None,
+            progress: Arc::default(),
+        };
         match self.loads {
             Loads::AtOnce => self.desk.loaded(order.attempt, order.instance, None, endpoint),
             Loads::Fail => self.desk.load_failed(order.attempt, order.instance, LoadFailure::Crashed),

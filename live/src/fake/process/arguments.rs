@@ -10,7 +10,7 @@
 //! | `--fake-term` | `ends` (default), `ignored`: nothing but a KILL ends it, the end of stdin neither |
 //! | `--fake-grandchild` | how long a process lives that this one leaves in a session of its own: `60s` |
 //! | `--fake-balloon`, `--fake-balloon-over` | bytes taken after the load: `64MiB`, within so long |
-//! | `--fake-answers` | `mute`, `closed`, `garbage`, `out-of-memory`, `broken:N`, `dies:N:code=N`, `dies:N:signal=N` |
+//! | `--fake-answers` | `mute`, `busy:4s`, `closed`, `garbage`, `out-of-memory`, `broken:N`, `dies:N:code=N`, `dies:N:signal=N` |
 //! | `--fake-spared`, `--fake-times` | so many requests are answered well first; so many badly then |
 //! | `--fake-watching`, `--fake-frames` | `blocked`; `split` |
 //! | `--fake-service` | `slots:PREFILL_FIXED,PREFILL_PER_TOKEN,DECODE_ALPHA,DECODE_BETA,SLICE` or `batch:ALPHA,BETA` |
@@ -277,6 +277,7 @@ fn answers(text: &str) -> Result<AnswerFault, String> {
     let count = |text: &str| text.parse().map_err(|_| format!("--fake-answers: {text:?} is no number of tokens"));
     Ok(match parts[..] {
         ["mute"] => AnswerFault::Mute,
+        ["busy", time] => AnswerFault::Busy { time: duration(time)? },
         ["closed"] => AnswerFault::Closed,
         ["garbage"] => AnswerFault::Garbage,
         ["out-of-memory"] => AnswerFault::OutOfMemory,

@@ -228,7 +228,7 @@ impl<W: Send + Sync + 'static> World<W> {
         server.ready();
         let address = server.address();
         locked(&room.servers).insert(instance, server);
-        Some(Endpoint { address, key, requests_a_connection })
+        Some(Endpoint { address, key, requests_a_connection, progress: Arc::default() })
     }
 }
 

@@ -21,9 +21,9 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use windtunnel_core::{GrantFailure, GrantedStep, Measured, Sent};
 
 use super::{
-    exchange::{death_noticed, slot_free},
+    exchange::{is_given_up, slot_free, why_broken},
     shared::Shared,
-    upstream::{Question, ask, says_out_of_memory},
+    upstream::{Broken, Purpose, Question, ask, says_out_of_memory},
 };
 use crate::{BatchOrder, Running};
 use split::Pieces;
@@ -41,7 +41,9 @@ enum End {
     Fine,
     /// The child had only errors for everybody, who have them.
     Rejected,
-    Failed(GrantFailure),
+    /// The connection broke.
+    Broken,
+    OutOfMemory,
     BrokenOff,
 }
 
@@ -66,15 +68,20 @@ async fn batch(shared: Arc<Shared>, order: BatchOrder<Work>) {
     match end {
         End::Fine => shared.desk.finished(&running, Measured { first_token: None, output_tokens: 0 }),
         End::Rejected => shared.desk.failed(&running, GrantFailure::Rejected, Sent::Something),
+        End::BrokenOff if is_given_up(&running) => {
+            shared.desk.failed(&running, GrantFailure::Wedged, Sent::Nothing);
+        }
         End::BrokenOff => {
             slot_free(&shared, &running).await;
             shared.desk.failed(&running, GrantFailure::Aborted, Sent::Nothing);
         }
-        End::Failed(cause) => {
-            match cause {
-                GrantFailure::OutOfMemory => shared.desk.out_of_memory(running.device, running.instance),
-                _ => death_noticed(&shared, running.instance).await,
-            }
+        End::OutOfMemory => {
+            shared.desk.out_of_memory(running.device, running.instance);
+            shared.desk.failed(&running, GrantFailure::OutOfMemory, Sent::Nothing);
+        }
+        End::Broken => {
+            let limit = shared.rules().settings.death_notice;
+            let cause = why_broken(limit, Arc::clone(&running.endpoint)).await;
             shared.desk.failed(&running, cause, Sent::Nothing);
         }
     }
@@ -96,7 +103,7 @@ async fn serve(shared: &Shared, running: &Running, parts: Vec<Part>) -> End {
         match together(running, model, group).await {
             End::Fine => end = End::Fine,
             End::Rejected => {}
-            other @ (End::Failed(_) | End::BrokenOff) => return other,
+            other @ (End::Broken | End::OutOfMemory | End::BrokenOff) => return other,
         }
     }
     end
@@ -136,11 +143,17 @@ enum Taken {
 async fn request(running: &Running, model: &str, group: &[Part]) -> Result<Taken, End> {
     let Some((_, first)) = group.first() else { return Ok(Taken::All) };
     let body = assembly::body(model, group);
-    let question = Question { method: Method::POST, path: first.path.clone(), headers: &first.headers, body };
+    let question = Question {
+        method: Method::POST,
+        path: first.path.clone(),
+        headers: &first.headers,
+        body,
+        purpose: Purpose::Work,
+    };
     let answer = ask(&running.endpoint, question, MOST).await;
-    let (parts, bytes) = answer.map_err(|_| End::Failed(GrantFailure::Disconnected))?;
+    let (parts, bytes) = answer.map_err(|Broken| End::Broken)?;
     if parts.status.is_server_error() && says_out_of_memory(&bytes) {
-        return Err(End::Failed(GrantFailure::OutOfMemory));
+        return Err(End::OutOfMemory);
     }
     if !parts.status.is_success() {
         return Ok(Taken::Error(Box::new(parts), bytes));

@@ -11,11 +11,11 @@ use tokio_util::sync::CancellationToken;
 use windtunnel_core::{GrantFailure, JobId, Measured, Sent, Submission, Time};
 
 use super::{
-    leave::{Parting, part},
+    leave::{Parting, is_given_up, part},
     record::Record,
 };
 use crate::{
-    Running, Ticket, Told,
+    Endpoint, Running, Ticket, Told,
     gateway::{batches::Work, shared::Shared},
 };
 
@@ -81,6 +81,19 @@ impl Claim {
     /// What goes off when the grant is to be broken off.
     pub(super) fn abort(&self) -> CancellationToken {
         self.grant.as_ref().map_or_else(CancellationToken::new, |grant| grant.running.abort.clone())
+    }
+
+    /// Where the grant runs.
+    pub(super) fn endpoint(&self) -> Option<Arc<Endpoint>> {
+        self.grant.as_ref().map(|grant| Arc::clone(&grant.running.endpoint))
+    }
+
+    /// What it means that the grant is to be broken off.
+    pub(super) fn broken_off(&self) -> Parting {
+        match &self.grant {
+            Some(grant) if is_given_up(&grant.running) => Parting::Failed(GrantFailure::Wedged),
+            Some(_) | None => Parting::BrokenOff,
+        }
     }
 
     /// The client has bytes of an answer.

@@ -3,10 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use tokio::sync::mpsc::UnboundedReceiver;
-use windtunnel_core::{GrantFailure, InstanceId, JobId, Sent};
+use windtunnel_core::{ExitCause, GrantFailure, JobId, Sent};
 
 use crate::{
-    Running, Told,
+    Endpoint, Running, Told,
     gateway::{shared::Shared, upstream::until_free},
 };
 
@@ -17,8 +17,8 @@ pub(in crate::gateway) enum Parting {
     Left,
     /// It was broken off.
     BrokenOff,
-    /// The connection to the child broke.
-    Broken,
+    /// The child failed.
+    Failed(GrantFailure),
 }
 
 /// Looks after a job and its grant until both have ended.
@@ -49,10 +49,7 @@ async fn settled(shared: &Shared, parting: Parting, running: &Running) -> GrantF
             slot_free(shared, running).await;
             GrantFailure::Aborted
         }
-        Parting::Broken => {
-            death_noticed(shared, running.instance).await;
-            GrantFailure::Disconnected
-        }
+        Parting::Failed(cause) => cause,
     }
 }
 
@@ -63,17 +60,21 @@ pub(in crate::gateway) async fn slot_free(shared: &Shared, running: &Running) {
     until_free(&running.endpoint, watch, others).await;
 }
 
-/// Waits a little for the supervisor to notice that a process died: its end has to be said before that of its grants, else the
-/// next grant would go to a dead process.
-pub(in crate::gateway) async fn death_noticed(shared: &Shared, instance: InstanceId) {
-    let limit = shared.rules().settings.death_notice;
-    let noticed = async {
-        while shared.desk.ready().has(instance) {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    // Without notice the process lives, and only the connection broke.
-    drop(tokio::time::timeout(limit, noticed).await);
+/// Why a connection to a child broke. Waits a little for the scheduler to hear that the process died: its end has to be said
+/// before that of its grants, else the next grant would go to a dead process.
+pub(in crate::gateway) async fn why_broken(limit: Duration, endpoint: Arc<Endpoint>) -> GrantFailure {
+    match tokio::time::timeout(limit, endpoint.progress.ended()).await {
+        Ok(Some(ExitCause::Wedged)) => GrantFailure::Wedged,
+        Ok(Some(ExitCause::OutOfMemory)) => GrantFailure::OutOfMemory,
+        Ok(Some(ExitCause::Code(_) | ExitCause::Signal(_))) => GrantFailure::Crashed,
+        // The process lives or was asked to go, and only the connection broke.
+        Ok(None) | Err(_) => GrantFailure::Disconnected,
+    }
+}
+
+/// Whether a grant ends because its instance was given up, of which the scheduler knows.
+pub(in crate::gateway) fn is_given_up(running: &Running) -> bool {
+    running.endpoint.progress.given_up().is_cancelled()
 }
 
 /// A client that left can have crossed with the job's number, or with a grant; neither may be lost.

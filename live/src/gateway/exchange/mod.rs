@@ -12,7 +12,7 @@ mod vectors;
 mod wish;
 
 pub(super) use held::Held;
-pub(super) use leave::{death_noticed, slot_free};
+pub(super) use leave::{is_given_up, slot_free, why_broken};
 pub(super) use question::question;
 pub(super) use relay::Relay;
 pub(super) use run::stopped;

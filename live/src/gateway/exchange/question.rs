@@ -7,16 +7,16 @@ use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, request::Parts}
 use hyper::body::Incoming;
 use windtunnel_core::{ModelId, Wanted};
 
-use super::{record::Record, shown::name, understood};
+use super::{leave::why_broken, record::Record, shown::name, understood};
 use crate::{
     Endpoint,
     gateway::{
         answer::Answer,
         body,
-        refuse::{Reason, Refusal},
+        refuse::{Reason, Refusal, of_broken_grant},
         routes::Errand,
         shared::{Rules, Shared},
-        upstream::{Question, ask, copy_answer},
+        upstream::{Broken, Purpose, Question, ask, copy_answer},
     },
 };
 
@@ -38,13 +38,21 @@ pub(in crate::gateway) async fn question(
     let found = loaded(shared, rules, wish.named.wanted);
     let (model, endpoint) = found.inspect_err(|refusal| record.refused(refusal))?;
     let body = body::edited(&wish.body.bytes, &wish.body.edits, rules.catalogue.model(model));
-    let question = Question { method: Method::POST, path: wish.path.clone(), headers: &wish.headers, body };
-    let answer = ask(&endpoint, question, SMALL_ANSWER).await;
-    let (parts, bytes) = answer.map_err(|_| {
-        let refusal = Refusal::new(Reason::RuntimeDisconnected, "the connection to the model's process broke");
-        record.refused(&refusal);
-        refusal.after(Duration::from_secs(1))
-    })?;
+    let question = Question {
+        method: Method::POST,
+        path: wish.path.clone(),
+        headers: &wish.headers,
+        body,
+        purpose: Purpose::Work,
+    };
+    let (parts, bytes) = match ask(&endpoint, question, SMALL_ANSWER).await {
+        Ok(answer) => answer,
+        Err(Broken) => {
+            let refusal = of_broken_grant(why_broken(rules.settings.death_notice, endpoint).await);
+            record.refused(&refusal);
+            return Err(refusal);
+        }
+    };
     (record.status, record.reason, record.model) = (parts.status.as_u16(), "ok", Some(model));
     Ok(small(rules, parts.status, parts.headers, bytes, model))
 }

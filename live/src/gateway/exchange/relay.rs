@@ -4,30 +4,44 @@ use std::{
     future::Future,
     pin::Pin,
     task::{Context, Poll, ready},
+    time::Duration,
 };
 
 use bytes::Bytes;
 use http::HeaderValue;
 use tokio_util::sync::WaitForCancellationFutureOwned;
-use windtunnel_core::{Measured, Span, Time};
+use windtunnel_core::{GrantFailure, Measured, Span, Time};
 
-use super::{claim::Claim, leave::Parting};
+use super::{
+    claim::Claim,
+    leave::{Parting, why_broken},
+};
 use crate::gateway::{
-    refuse::{Reason, Refusal, in_stream},
+    refuse::{Reason, Refusal, in_stream, of_broken_grant},
     routes::Dialect,
     upstream::{Broken, Flow, Meter},
 };
 
 /// An answer under way.
 pub(in crate::gateway) struct Relay {
-    /// `None`: it is over. First, so that the connection goes before the claim.
-    flow: Option<Flow>,
+    /// First, so that the connection goes before the claim.
+    stage: Stage,
     claim: Claim,
     meter: Meter,
     pieces: u32,
     abort: Pin<Box<WaitForCancellationFutureOwned>>,
     shape: Shape,
     verdict: Verdict,
+    /// How long it may take to hear that a process died.
+    death_notice: Duration,
+}
+
+/// How far an answer is.
+enum Stage {
+    Flows(Flow),
+    /// The connection broke, and it is to be told why.
+    Broken(Pin<Box<dyn Future<Output = GrantFailure> + Send>>),
+    Over,
 }
 
 /// How an answer comes.
@@ -49,9 +63,10 @@ pub(in crate::gateway) enum Verdict {
 }
 
 impl Relay {
-    pub(super) fn new(flow: Flow, claim: Claim, shape: Shape, verdict: Verdict) -> Relay {
+    pub(super) fn new(flow: Flow, claim: Claim, shape: Shape, verdict: Verdict, death_notice: Duration) -> Relay {
         let abort = Box::pin(claim.abort().cancelled_owned());
-        Relay { flow: Some(flow), claim, meter: Meter::default(), pieces: 0, abort, shape, verdict }
+        let (stage, meter) = (Stage::Flows(flow), Meter::default());
+        Relay { stage, claim, meter, pieces: 0, abort, shape, verdict, death_notice }
     }
 
     /// Whether it is made of events and no error.
@@ -66,16 +81,28 @@ impl Relay {
     /// How long it will be, where that is known and may be said.
     pub(in crate::gateway) fn length(&self) -> Option<u64> {
         match self.shape {
-            Shape::Text => self.flow.as_ref().map_or(Some(0), Flow::length),
+            Shape::Text => match &self.stage {
+                Stage::Flows(flow) => flow.length(),
+                Stage::Broken(_) => None,
+                Stage::Over => Some(0),
+            },
             Shape::Events(..) => None,
         }
     }
 
     /// The next bytes for the client.
     pub(in crate::gateway) fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Broken>>> {
-        let Some(flow) = &mut self.flow else { return Poll::Ready(None) };
+        let flow = match &mut self.stage {
+            Stage::Over => return Poll::Ready(None),
+            Stage::Broken(why) => {
+                let cause = ready!(why.as_mut().poll(cx));
+                return Poll::Ready(self.end_early(Parting::Failed(cause)));
+            }
+            Stage::Flows(flow) => flow,
+        };
         if self.abort.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(self.end_early(Parting::BrokenOff));
+            let parting = self.claim.broken_off();
+            return Poll::Ready(self.end_early(parting));
         }
         match ready!(flow.poll_data(cx)) {
             Some(Ok(piece)) => {
@@ -92,12 +119,18 @@ impl Relay {
                 self.finish();
                 Poll::Ready(None)
             }
-            Some(Err(Broken)) => Poll::Ready(self.end_early(Parting::Broken)),
+            Some(Err(Broken)) => {
+                self.stage = match self.claim.endpoint() {
+                    Some(endpoint) => Stage::Broken(Box::pin(why_broken(self.death_notice, endpoint))),
+                    None => Stage::Over,
+                };
+                self.poll_data(cx)
+            }
         }
     }
 
     fn finish(&mut self) {
-        self.flow = None;
+        self.stage = Stage::Over;
         match self.verdict {
             Verdict::Fine => {
                 self.claim.record.reason = "ok";
@@ -125,9 +158,9 @@ impl Relay {
 
     /// The client is told in the stream, or sees its connection end.
     fn end_early(&mut self, parting: Parting) -> Option<Result<Bytes, Broken>> {
-        self.flow = None;
+        self.stage = Stage::Over;
         let refusal = match parting {
-            Parting::Broken => Refusal::new(Reason::RuntimeDisconnected, "the connection to the model's process broke"),
+            Parting::Failed(cause) => of_broken_grant(cause),
             Parting::BrokenOff | Parting::Left => Refusal::new(Reason::Aborted, "the answer was broken off"),
         };
         self.claim.record.reason = refusal.reason.word();

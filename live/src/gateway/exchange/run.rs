@@ -7,7 +7,7 @@ use windtunnel_core::{Finish, GrantFailure, ModelId, Sent, WaitReason};
 
 use super::{
     claim::Claim,
-    leave::{Parting, death_noticed, slot_free},
+    leave::{Parting, is_given_up, slot_free, why_broken},
     relay::{Relay, Shape, Verdict},
     wish::Wish,
 };
@@ -17,7 +17,7 @@ use crate::{
         body::edited,
         refuse::{Reason, Refusal, of_finish, sentence_of_wait},
         shared::{Rules, Shared},
-        upstream::{Broken, Flow, Question, call, copy_answer, gather, says_out_of_memory},
+        upstream::{Broken, Flow, Purpose, Question, call, copy_answer, gather, says_out_of_memory},
     },
 };
 
@@ -43,9 +43,12 @@ pub(super) struct Opened {
 
 /// How a grant came to nothing before the client had a byte of it.
 enum Fruitless {
-    /// The job may be granted again.
-    Failed(GrantFailure),
+    /// The connection broke.
+    Broken,
+    OutOfMemory,
     BrokenOff,
+    /// The child was given up.
+    Wedged,
 }
 
 impl Run {
@@ -89,7 +92,7 @@ impl Run {
         self.claim.begin(running.clone());
         let answer = tokio::select! {
             biased;
-            () = running.abort.cancelled() => Err(Fruitless::BrokenOff),
+            () = running.abort.cancelled() => Err(if is_given_up(running) { Fruitless::Wedged } else { Fruitless::BrokenOff }),
             answer = ask(&self.rules, &self.wish, running) => answer,
         };
         match answer {
@@ -100,11 +103,14 @@ impl Run {
                 slot_free(&self.shared, running).await;
                 self.claim.failed(GrantFailure::Aborted, Sent::Nothing);
             }
-            Err(Fruitless::Failed(cause)) => {
-                match cause {
-                    GrantFailure::OutOfMemory => self.shared.desk.out_of_memory(running.device, running.instance),
-                    _ => death_noticed(&self.shared, running.instance).await,
-                }
+            Err(Fruitless::Wedged) => self.claim.failed(GrantFailure::Wedged, Sent::Nothing),
+            Err(Fruitless::OutOfMemory) => {
+                self.shared.desk.out_of_memory(running.device, running.instance);
+                self.claim.failed(GrantFailure::OutOfMemory, Sent::Nothing);
+            }
+            Err(Fruitless::Broken) => {
+                let limit = self.rules.settings.death_notice;
+                let cause = why_broken(limit, Arc::clone(&running.endpoint)).await;
                 self.claim.failed(cause, Sent::Nothing);
             }
         }
@@ -126,21 +132,27 @@ impl Run {
         };
         let mut headers = HeaderMap::with_capacity(parts.headers.len() + 8);
         copy_answer(parts.headers, &mut headers);
-        let relay = Relay::new(flow, self.claim, shape, verdict);
+        let relay = Relay::new(flow, self.claim, shape, verdict, self.rules.settings.death_notice);
         Opened { status: parts.status, headers, relay, model, queued }
     }
 }
 
 /// Asks the child. An error that says that memory ran out is nobody's answer: the job may run again once there is some.
 async fn ask(rules: &Rules, wish: &Wish, running: &Running) -> Result<(Parts, Flow), Fruitless> {
-    let broken = |Broken| Fruitless::Failed(GrantFailure::Disconnected);
+    let broken = |Broken| Fruitless::Broken;
     let body = edited(&wish.body.bytes, &wish.body.edits, rules.catalogue.model(running.model));
-    let question = Question { method: Method::POST, path: wish.path.clone(), headers: &wish.headers, body };
+    let question = Question {
+        method: Method::POST,
+        path: wish.path.clone(),
+        headers: &wish.headers,
+        body,
+        purpose: Purpose::Work,
+    };
     let (parts, mut flow) = call(&running.endpoint, question).await.map_err(broken)?;
     if parts.status.is_server_error() {
         let (bytes, _) = gather(&mut flow, SEARCHED).await.map_err(broken)?;
         if says_out_of_memory(&bytes) {
-            return Err(Fruitless::Failed(GrantFailure::OutOfMemory));
+            return Err(Fruitless::OutOfMemory);
         }
         flow.put_back(bytes);
     }

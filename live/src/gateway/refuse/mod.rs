@@ -8,7 +8,7 @@ mod reason;
 mod words;
 
 pub(super) use envelope::{in_stream, passed_on};
-pub(super) use outcomes::of_finish;
+pub(super) use outcomes::{of_broken_grant, of_finish};
 pub(super) use reason::Reason;
 pub use words::{reason_of_failure, reason_of_overdue, reason_of_refusal, reason_of_wait, sentence_of_wait};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use windtunnel_core::{Failure, Finish, Outcome, Overdue, Span};
+use windtunnel_core::{Failure, Finish, GrantFailure, Outcome, Overdue, Span};
 
 use super::{Reason, Refusal, words};
 
@@ -50,16 +50,21 @@ fn of_refusal(refusal: windtunnel_core::Refusal) -> Refusal {
     }
 }
 
+/// What is answered where a grant came to nothing under the client's eyes.
+pub(in crate::gateway) fn of_broken_grant(cause: GrantFailure) -> Refusal {
+    of_failure(Failure::Step(cause))
+}
+
 /// What is answered to a job that failed.
 fn of_failure(failure: Failure) -> Refusal {
     let message = match failure {
         Failure::Step(cause) => match cause {
-            windtunnel_core::GrantFailure::Aborted => "the request was broken off to free memory",
-            windtunnel_core::GrantFailure::Crashed => "the model's process died",
-            windtunnel_core::GrantFailure::Wedged => "the model's process made no progress",
-            windtunnel_core::GrantFailure::OutOfMemory => "the device ran out of memory",
-            windtunnel_core::GrantFailure::Disconnected => "the connection to the model's process broke",
-            windtunnel_core::GrantFailure::Rejected => "the model's process answered with an error",
+            GrantFailure::Aborted => "the request was broken off to free memory",
+            GrantFailure::Crashed => "the model's process died",
+            GrantFailure::Wedged => "the model's process made no progress",
+            GrantFailure::OutOfMemory => "the device ran out of memory",
+            GrantFailure::Disconnected => "the connection to the model's process broke",
+            GrantFailure::Rejected => "the model's process answered with an error",
         },
         Failure::ModelRemoved => "the model is no longer configured",
         Failure::Broken => "the model failed several times and is not tried for a while",

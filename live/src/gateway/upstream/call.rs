@@ -17,7 +17,7 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
 use super::headers::Forwarded;
-use crate::Endpoint;
+use crate::{Endpoint, Flight};
 
 /// The connection to a child broke, or never was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +31,16 @@ pub(in crate::gateway) struct Question<'a> {
     /// Headers of the client that a child may see.
     pub headers: &'a Forwarded,
     pub body: Vec<Bytes>,
+    pub purpose: Purpose,
+}
+
+/// What the silence of a child that is asked something means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::gateway) enum Purpose {
+    /// It does not get on, should it be idle.
+    Work,
+    /// Nothing, and neither does its answer.
+    Look,
 }
 
 type Connection = http1::Connection<TokioIo<TcpStream>, Pieces>;
@@ -43,10 +53,12 @@ pub(in crate::gateway) struct Flow {
     body: Incoming,
     /// What was read already.
     ahead: VecDeque<Bytes>,
+    flight: Option<Flight>,
 }
 
 /// Asks a child and waits for the head of its answer, for as long as it takes: prompts can take minutes.
 pub(in crate::gateway) async fn call(endpoint: &Endpoint, question: Question<'_>) -> Result<(Parts, Flow), Broken> {
+    let mut flight = (question.purpose == Purpose::Work).then(|| endpoint.progress.begin());
     let request = request(endpoint, question)?;
     let stream = TcpStream::connect(endpoint.address).await.map_err(|_| Broken)?;
     stream.set_nodelay(true).map_err(|_| Broken)?;
@@ -62,8 +74,11 @@ pub(in crate::gateway) async fn call(endpoint: &Endpoint, question: Question<'_>
     })
     .await
     .map_err(|_| Broken)?;
+    if let Some(flight) = &mut flight {
+        flight.touch();
+    }
     let (parts, body) = answer.into_parts();
-    Ok((parts, Flow { connection, body, ahead: VecDeque::new() }))
+    Ok((parts, Flow { connection, body, ahead: VecDeque::new(), flight }))
 }
 
 /// Asks a child something small and takes the whole answer, of at most `limit` bytes.
@@ -122,6 +137,17 @@ impl Flow {
         if let Some(piece) = self.ahead.pop_front() {
             return Poll::Ready(Some(Ok(piece)));
         }
+        let next = self.poll_body(cx);
+        if let Some(flight) = &mut self.flight {
+            match next {
+                Poll::Pending => flight.wait(),
+                Poll::Ready(_) => flight.touch(),
+            }
+        }
+        next
+    }
+
+    fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Broken>>> {
         loop {
             let mut next = Pin::new(&mut self.body).poll_frame(cx);
             if next.is_pending() {

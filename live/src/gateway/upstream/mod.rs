@@ -10,7 +10,7 @@ mod headers;
 mod meter;
 mod slots;
 
-pub(super) use call::{Broken, Flow, Question, ask, call, gather};
+pub(super) use call::{Broken, Flow, Purpose, Question, ask, call, gather};
 pub(super) use headers::{Forwarded, copy_answer, forwarded};
 pub(super) use meter::Meter;
 pub(super) use slots::until_free;
