@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn impatient_clients_add_up() {
-        let seen = |look: u32| Sight { waits: look % 4 != 0, signs: 7 };
+        let seen = |look: u32| Sight { waits: !look.is_multiple_of(4), signs: 7 };
         assert_eq!(found(IDLE, seen), Some(1 + 12 * 2), "two of four spans count");
     }
 
