@@ -43,7 +43,7 @@ min_residency = "1s"
 "#;
 
 /// A chat, indexing beside it through the guard, and a model that has to make room and come back.
-const STORY: &str = r#"
+const CHAT: &str = r#"
 title = "the same in the tunnel and through the daemon"
 base = "card.toml"
 
@@ -77,6 +77,115 @@ prompt_tokens = 8
 arrivals = { process = "at", times = ["5.2s", "5.45s"] }
 "#;
 
+/// A family of the two.
+const FAMILY: &str = r#"
+[families.any]
+variants = [{ model = "large", quality = "preferred" }, { model = "other", quality = "compact" }]
+"#;
+
+/// A short queue, and promises that are kept.
+const STRICT: &str = r#"
+[policy.classes.batch]
+max_queued = 2
+
+[policy.classes.interactive]
+admission = "deadline"
+"#;
+
+/// The best variant, one that is there, and two chats that have to take turns.
+const TURNS: &str = r#"
+title = "families and turns in the tunnel and through the daemon"
+base = "card.toml"
+
+[run]
+replications = 1
+drain = true
+horizon = "60s"
+
+[[workload]]
+name = "user"
+class = "interactive"
+family = "any"
+prompt_tokens = 12
+arrivals = { process = "at", requests = [{ at = "0.3s", output_tokens = 30 }, { at = "8.5s", output_tokens = 10 }] }
+
+[[workload]]
+name = "helper"
+class = "background"
+family = "any"
+prompt_tokens = 12
+arrivals = { process = "at", requests = [{ at = "2s", output_tokens = 20 }, { at = "8.8s", output_tokens = 10 }] }
+
+[[workload]]
+name = "coder"
+class = "interactive"
+model = "other"
+prompt_tokens = 8
+arrivals = { process = "at", requests = [{ at = "4s", output_tokens = 40 }, { at = "6s", output_tokens = 20 }] }
+
+[[workload]]
+name = "writer"
+class = "interactive"
+model = "large"
+prompt_tokens = 8
+arrivals = { process = "at", requests = [{ at = "4.3s", output_tokens = 15 }] }
+"#;
+
+/// A queue that is full, a deadline that cannot be met, a wait that is too long, a client that gives up.
+const REFUSALS: &str = r#"
+title = "refusals in the tunnel and through the daemon"
+base = "card.toml"
+
+[run]
+replications = 1
+drain = true
+horizon = "60s"
+
+[[workload]]
+name = "index"
+class = "batch"
+model = "vectors"
+kind = "embedding"
+arrivals = { process = "at", requests = [
+    { at = "0.3s", inputs = 96 }, { at = "0.5s", inputs = 8 }, { at = "0.7s", inputs = 8 }, { at = "3s", inputs = 8 },
+] }
+
+[[workload]]
+name = "user"
+class = "interactive"
+model = "other"
+prompt_tokens = 8
+output_tokens = 60
+arrivals = { process = "at", times = ["4s", "7.5s"] }
+
+[[workload]]
+name = "hurried"
+class = "interactive"
+model = "other"
+prompt_tokens = 8
+output_tokens = 40
+deadline = "700ms"
+arrivals = { process = "at", times = ["4.3s", "7.8s"] }
+
+[[workload]]
+name = "restless"
+class = "background"
+model = "other"
+prompt_tokens = 8
+output_tokens = 10
+max_wait = "300ms"
+arrivals = { process = "at", times = ["4.6s"] }
+
+[[workload]]
+name = "impatient"
+class = "interactive"
+model = "large"
+prompt_tokens = 8
+output_tokens = 100
+patience = "800ms"
+arrivals = { process = "at", times = ["10.5s"] }
+"#;
+
 fn folder(name: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("conformance").join(name);
     drop(fs::remove_dir_all(&folder));
@@ -105,17 +214,19 @@ impl Drop for Daemon {
     }
 }
 
+/// What differs by the moment at which something happens.
+const TIMES: [&str; 5] = ["latency=", "wait=", "predicted=", "retry=", "after="];
+
 /// What a line says of a decision: its word, and what follows without times and sizes.
 fn decision(line: &str) -> Option<String> {
     let mut words = line.split_whitespace().skip(1);
     let word = words.next()?;
     let kept: Vec<&str> = match word {
-        "dispatch" => words.collect(),
         "load" | "loaded" | "unloaded" => words.take(3).collect(),
-        "complete" => words.filter(|word| !word.starts_with("latency=") && !word.starts_with("wait=")).collect(),
         "evict" => words.take(7).collect(),
         "guard" => words.take(2).collect(),
-        "mode" | "variant" | "requeue" | "crash" | "loadfail" | "refuse" | "timeout" | "fail" => words.collect(),
+        "dispatch" | "complete" | "mode" | "variant" | "requeue" | "crash" | "loadfail" | "refuse" | "timeout"
+        | "fail" | "cancel" => words.filter(|word| !TIMES.iter().any(|time| word.starts_with(time))).collect(),
         _ => return None,
     };
     Some(format!("{word} {}", kept.join(" ")))
@@ -125,12 +236,12 @@ fn decisions(folder: &Path, journal: &str) -> Vec<String> {
     text(&windtunnel(folder, &["events", journal]).stdout).lines().filter_map(decision).collect()
 }
 
-#[test]
-fn the_daemon_decides_as_the_tunnel_does() {
-    let folder = folder("story");
-    fs::write(folder.join("card.toml"), CARD).expect("the folder can be written");
-    fs::write(folder.join("story.toml"), STORY).expect("the folder can be written");
-    let live = CARD.replace("name = \"gpu\"", "name = \"gpu\"\nbackend = \"simulated\"");
+/// Decides a story in the tunnel and through the daemon; what was decided by both.
+fn decided_by_both(name: &str, card: &str, story: &str) -> Vec<String> {
+    let folder = folder(name);
+    fs::write(folder.join("card.toml"), card).expect("the folder can be written");
+    fs::write(folder.join("story.toml"), story).expect("the folder can be written");
+    let live = card.replace("name = \"gpu\"", "name = \"gpu\"\nbackend = \"simulated\"");
     fs::write(folder.join("daemon.toml"), live).expect("the folder can be written");
     windtunnel(&folder, &["sim", "story.toml", "--journal", "tunnel.jsonl", "--quiet"]);
 
@@ -147,8 +258,33 @@ fn the_daemon_decides_as_the_tunnel_does() {
     assert!(ended.success() && daemon.0.wait().expect("it ends").success());
 
     let (tunnel, live) = (decisions(&folder, "tunnel.jsonl"), decisions(&folder, "live.jsonl"));
-    assert!(tunnel.iter().any(|line| line.starts_with("evict")), "the story has an eviction: {tunnel:#?}");
-    assert!(tunnel.iter().any(|line| line.starts_with("guard")), "the guard is in the story: {tunnel:#?}");
     assert_eq!(live, tunnel);
     windtunnel(&folder, &["replay", "live.jsonl"]);
+    tunnel
+}
+
+fn has(decisions: &[String], beginning: &str) {
+    assert!(decisions.iter().any(|line| line.starts_with(beginning)), "{beginning} is in the story: {decisions:#?}");
+}
+
+#[test]
+fn a_chat_with_indexing_beside_it_and_a_model_that_makes_room() {
+    let decided = decided_by_both("chat", CARD, CHAT);
+    has(&decided, "evict");
+    has(&decided, "guard");
+}
+
+#[test]
+fn families_and_turns_between_chats_that_do_not_fit_together() {
+    let decided = decided_by_both("turns", &format!("{CARD}{FAMILY}"), TURNS);
+    has(&decided, "variant");
+    has(&decided, "evict");
+}
+
+#[test]
+fn what_is_refused_or_waits_too_long() {
+    let decided = decided_by_both("refusals", &format!("{CARD}{STRICT}"), REFUSALS);
+    has(&decided, "refuse");
+    has(&decided, "timeout");
+    has(&decided, "cancel");
 }

@@ -121,16 +121,28 @@ impl Scheduler {
         instances: impl Iterator<Item = &'a Instance> + Clone,
     ) -> impl Iterator<Item = u64> {
         let mut weights = [0_u64; 3];
+        let mut count = |line: LineId| {
+            for other in Class::ALL.into_iter().filter(|&other| other <= class) {
+                let queue = self.lines[line.index()].class(other);
+                weights[other.index()] += if other == class { queue.weight_before(rank) } else { queue.weight() };
+            }
+        };
         for (number, instance) in instances.clone().enumerate() {
             for (at, line) in instance.lines.iter().enumerate() {
                 let counted = instance.lines[..at].contains(line)
                     || instances.clone().take(number).any(|earlier| earlier.lines.contains(line));
-                if counted {
-                    continue;
+                if !counted {
+                    count(*line);
                 }
-                for other in Class::ALL.into_iter().filter(|&other| other <= class) {
-                    let queue = self.lines[line.index()].class(other);
-                    weights[other.index()] += if other == class { queue.weight_before(rank) } else { queue.weight() };
+            }
+        }
+        // An instance is given its lines when it is ready; those of its model wait for it all the same.
+        let mut coming = instances.clone().filter(|one| matches!(one.slot, Slot::Loading { .. })).peekable();
+        if coming.peek().is_some() {
+            for target in &self.targets {
+                let waits = coming.clone().any(|one| target.variants.contains(&one.model));
+                if waits && !instances.clone().any(|one| one.lines.contains(&target.shared)) {
+                    count(target.shared);
                 }
             }
         }

@@ -2,7 +2,10 @@
 
 use windtunnel_core::*;
 
-use crate::world::*;
+use crate::{
+    machine::{Machine, truth},
+    world::*,
+};
 
 /// Cards of T(B) = 1 ms + 0.5 ms * B rounded to whole: alpha 1, beta 1, at most 4 inputs: T(4) = 5 ms.
 fn cards(count: u32) -> World {
@@ -131,6 +134,38 @@ fn without_an_instance_everything_is_admitted() {
     let mut world = World::new(set);
     let job = world.submit(due(1));
     assert_eq!(world.why_waits(job), Some(WaitReason::NotLoaded));
+}
+
+#[test]
+fn those_who_wait_for_a_load_are_counted() {
+    let promise = |set: &mut Configuration| set.policy.classes[0].admission = Admission::Deadline;
+    let models = vec![model("m", slots(2), (200, 0), &[0])];
+    let mut machine = Machine::new(&[16_384], models, vec![truth(8000, 2000, 200)], promise);
+    for _ in 0..5 {
+        machine.submit_at(0, request(0, Class::Interactive));
+    }
+    machine.submit_at(100, due(2499));
+    machine.submit_at(100, due(2500));
+    machine.run_until(200);
+    let ends = |job: u64| predicted(&machine.world, job);
+    assert_eq!(ends(5), Some(2600), "two rounds of two go first, and one who is its neighbour");
+    assert_eq!(machine.world.finished.get(&6), None);
+}
+
+#[test]
+fn those_who_wait_for_a_load_are_counted_in_batches() {
+    let promise = |set: &mut Configuration| set.policy.classes[0].admission = Admission::Deadline;
+    let models = vec![model("m", batch(4, 0), (40, 40), &[0])];
+    let mut machine = Machine::new(&[16_384], models, vec![truth(8000, 2000, 200)], promise);
+    for _ in 0..5 {
+        machine.submit_at(0, request(0, Class::Interactive));
+    }
+    machine.submit_at(100, due(2499));
+    machine.submit_at(100, due(2500));
+    machine.run_until(200);
+    let ends = |job: u64| predicted(&machine.world, job);
+    assert_eq!(ends(5), Some(2600), "five make two batches of 200 ms, then its own");
+    assert_eq!(machine.world.finished.get(&6), None);
 }
 
 #[test]
