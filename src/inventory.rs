@@ -3,10 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
-use windtunnel_config::{Backend, Daemon, DaemonFile, FoundDevice};
-use windtunnel_core::{Bytes, DeviceId, DeviceKind, ModelId};
+use windtunnel_config::{Backend, Daemon, DaemonFile, FoundDevice, Launch};
+use windtunnel_core::{Bytes, Capacity, DeviceId, DeviceKind, ModelId};
 use windtunnel_live::{
-    model_files::{Explained, ModelFiles, site, slots},
+    model_files::{Explained, ModelFiles, site},
     monitor::{Reading, devices},
     places,
     profiles::{self, Store, Subjects},
@@ -35,6 +35,8 @@ pub struct Entry {
     /// Tokens of all slots together.
     pub context: Option<u64>,
     pub slots: u32,
+    /// How much an instance does at once.
+    pub capacity: Capacity,
     pub on: String,
     pub footprint: Option<Bytes>,
     pub origin: Origin,
@@ -85,9 +87,8 @@ impl Inventory {
         let told = self.daemon.configuration.model(model)?;
         let on = self.daemon.configuration.device(device)?.name.clone();
         let launch = self.daemon.launches.get(model.index())?;
-        let slots = slots(told.capacity);
         let site = site(&self.daemon, device)?;
-        let (explained, problem) = match launch.gguf.as_ref().map(|_| files.explain(launch, slots, site)) {
+        let (explained, problem) = match launch.gguf.as_ref().map(|_| files.explain(launch, told.capacity, site)) {
             Some(Ok(explained)) => (Some(explained), None),
             Some(Err(why)) => (None, Some(why)),
             None => (None, None),
@@ -100,7 +101,8 @@ impl Inventory {
             file: launch.gguf.clone(),
             architecture: explained.as_ref().map(|one| one.model.header().architecture().to_owned()),
             context: explained.as_ref().and_then(context),
-            slots,
+            slots: Launch::slots(told.capacity),
+            capacity: told.capacity,
             on,
             footprint,
             origin,

@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use windtunnel_core::{Bytes, Class, Configuration, DeviceKind, Span};
+use windtunnel_core::{Bytes, Capacity, Class, Configuration, DeviceKind, Span};
 
 use crate::scenario::{Card, Footprint, Service};
 
@@ -222,10 +222,22 @@ impl Backend {
     }
 }
 
+/// Sequences that a `llama-server` of any build can have.
+const MOST_SLOTS: u32 = 64;
+
 impl Launch {
+    /// The slots of a `llama-server`: one for each input where batches are what it gets, as many as it can have.
+    pub fn slots(capacity: Capacity) -> u32 {
+        match capacity {
+            Capacity::Slots { slots } => slots,
+            Capacity::Batch { max, .. } => max.clamp(1, MOST_SLOTS),
+        }
+    }
+
     /// The arguments of a `llama-server` that say what it serves and how: file, context, slots, projector, and then
-    /// whatever the configuration adds, which has the last word.
-    pub fn arguments(&self, slots: u32) -> Vec<String> {
+    /// whatever the configuration adds, which has the last word. The inputs of a batch share its context, so that a long one
+    /// finds room.
+    pub fn arguments(&self, capacity: Capacity) -> Vec<String> {
         let mut arguments = Vec::new();
         let mut pair = |flag: &str, value: String| arguments.extend([flag.to_owned(), value]);
         let text = |path: &Path| path.to_string_lossy().into_owned();
@@ -235,9 +247,13 @@ impl Launch {
         if let Some(ctx) = self.ctx {
             pair("--ctx-size", ctx.to_string());
         }
-        pair("--parallel", slots.to_string());
+        pair("--parallel", Launch::slots(capacity).to_string());
         if let Some(mmproj) = &self.mmproj {
             pair("--mmproj", text(mmproj));
+        }
+        match capacity {
+            Capacity::Slots { .. } => {}
+            Capacity::Batch { .. } => arguments.push("--kv-unified".to_owned()),
         }
         arguments.extend(self.args.iter().cloned());
         arguments

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use windtunnel_core::{Bytes, DeviceKind};
+use windtunnel_core::{Bytes, Capacity, DeviceKind};
 
 use crate::daemon::{Backend, Launch};
 
@@ -17,9 +17,9 @@ pub struct Site {
 
 /// Says how much memory an instance of a model takes.
 pub trait Estimator: fmt::Debug + Send + Sync {
-    /// What an instance that is started so, with so many slots, takes of a device.
+    /// What an instance that is started so, to do so much at once, takes of a device.
     ///
     /// # Errors
     /// Why that cannot be told, as a person reads it.
-    fn footprint(&self, launch: &Launch, slots: u32, site: Site) -> Result<Bytes, String>;
+    fn footprint(&self, launch: &Launch, capacity: Capacity, site: Site) -> Result<Bytes, String>;
 }

@@ -74,11 +74,13 @@ fn every_key_of_a_daemon_comes_out() {
         runtime: Some(PathBuf::from("other-server")),
     };
     assert_eq!(daemon.launches[0], chat);
-    let arguments = chat.arguments(2).join(" ");
+    let arguments = chat.arguments(Capacity::Slots { slots: 2 }).join(" ");
     assert_eq!(
         arguments,
         "--model /etc/models/chat.gguf --ctx-size 16384 --parallel 2 --mmproj /models/eyes.gguf -fa on -ctk q8_0"
     );
+    let batches = chat.arguments(Capacity::Batch { max: 100, wait: Span::ZERO }).join(" ");
+    assert!(batches.contains("--parallel 64 ") && batches.contains("--kv-unified -fa on"), "{batches}");
 }
 
 #[test]

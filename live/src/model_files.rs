@@ -64,14 +64,14 @@ impl ModelFiles {
         self.headers.header(path)
     }
 
-    /// What an instance takes that is started so, with so many slots.
+    /// What an instance takes that is started so, to do so much at once.
     ///
     /// # Errors
     /// Why that cannot be told, as a person reads it: a file, or an argument.
-    pub fn explain(&self, launch: &Launch, slots: u32, site: Site) -> Result<Explained, String> {
+    pub fn explain(&self, launch: &Launch, capacity: Capacity, site: Site) -> Result<Explained, String> {
         let gguf = launch.gguf.as_deref().ok_or("no model file is named")?;
         let model = self.open(gguf).map_err(|wrong| wrong.to_string())?;
-        let arguments = Arguments::parse(&arguments(launch, slots, site)).map_err(|wrong| wrong.to_string())?;
+        let arguments = Arguments::parse(&arguments(launch, capacity, site)).map_err(|wrong| wrong.to_string())?;
         let projector = arguments.projector.as_deref().map(|path| self.header(path)).transpose();
         let projector = projector.map_err(|wrong| wrong.to_string())?;
         let footprint = estimate(&model, projector.as_deref(), &arguments, platform(site));
@@ -112,15 +112,15 @@ impl ModelFiles {
         let configured = daemon.footprints.get(model.index()).and_then(|one| one.estimate.or(one.truth));
         let launch = daemon.launches.get(model.index()).filter(|launch| launch.gguf.is_some());
         let (None, Some(launch)) = (configured, launch) else { return Ok(configured) };
-        let slots = daemon.configuration.model(model).map_or(1, |model| slots(model.capacity));
+        let Some(told) = daemon.configuration.model(model) else { return Ok(None) };
         let Some(site) = site(daemon, device) else { return Ok(None) };
-        self.explain(launch, slots, site).map(|told| Some(told.footprint.charged()))
+        self.explain(launch, told.capacity, site).map(|told| Some(told.footprint.charged()))
     }
 }
 
 impl Estimator for ModelFiles {
-    fn footprint(&self, launch: &Launch, slots: u32, site: Site) -> Result<Bytes, String> {
-        self.explain(launch, slots, site).map(|told| told.footprint.charged())
+    fn footprint(&self, launch: &Launch, capacity: Capacity, site: Site) -> Result<Bytes, String> {
+        self.explain(launch, capacity, site).map(|told| told.footprint.charged())
     }
 }
 
@@ -130,18 +130,10 @@ pub fn site(daemon: &Daemon, device: DeviceId) -> Option<Site> {
     Some(Site { kind, backend: daemon.sources.get(device.index())?.backend })
 }
 
-/// The slots that a runtime is started with: one where steps run as batches, of which it gets one at a time.
-pub fn slots(capacity: Capacity) -> u32 {
-    match capacity {
-        Capacity::Slots { slots } => slots,
-        Capacity::Batch { .. } => 1,
-    }
-}
-
 /// The arguments with those that a daemon adds: on unified memory the file is not mapped unless the configuration says so,
 /// since mapped pages are nobody's until they are touched.
-fn arguments(launch: &Launch, slots: u32, site: Site) -> Vec<String> {
-    let mut arguments = launch.arguments(slots);
+fn arguments(launch: &Launch, capacity: Capacity, site: Site) -> Vec<String> {
+    let mut arguments = launch.arguments(capacity);
     if site.kind == DeviceKind::Unified && !launch.args.iter().any(|one| one == "--mmap" || one == "--no-mmap") {
         arguments.push("--no-mmap".to_owned());
     }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use windtunnel_config::{Backend, Launch, Site};
-use windtunnel_core::DeviceKind;
+use windtunnel_core::{Capacity, DeviceKind};
 use windtunnel_live::{
     footprint::Footprint,
     model_files::{Explained, site},
@@ -70,7 +70,7 @@ fn configured(args: &ModelsArgs, names: &[&String], session: &Session) -> Result
         let launch = inventory.daemon.launches.get(entry.model.index());
         let site = site(&inventory.daemon, entry.device);
         let explained =
-            launch.zip(site).and_then(|(launch, site)| session.model_files.explain(launch, entry.slots, site).ok());
+            launch.zip(site).and_then(|(launch, site)| session.model_files.explain(launch, entry.capacity, site).ok());
         Told { entry, footprint: explained.map(|one| one.footprint) }
     };
     Ok(entries.map(tell).collect())
@@ -94,7 +94,8 @@ fn bare_site(args: &ModelsArgs) -> Site {
 
 fn bare(file: &Path, args: &ModelsArgs, site: Site, session: &Session) -> Result<Told, Failure> {
     let launch = Launch { gguf: Some(PathBuf::from(file)), args: args.args.clone(), ..Launch::default() };
-    let explained = session.model_files.explain(&launch, 1, site).map_err(Failure::BadInput)?;
+    let explained =
+        session.model_files.explain(&launch, Capacity::Slots { slots: 1 }, site).map_err(Failure::BadInput)?;
     let stem = file.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
     let entry = Entry {
         model: windtunnel_core::ModelId(0),
@@ -104,6 +105,7 @@ fn bare(file: &Path, args: &ModelsArgs, site: Site, session: &Session) -> Result
         architecture: Some(explained.model.header().architecture().to_owned()),
         context: context(&explained),
         slots: u32::try_from(explained.arguments.slots).unwrap_or(u32::MAX),
+        capacity: Capacity::Slots { slots: 1 },
         on: site.backend.map_or("unknown", Backend::name).to_owned(),
         footprint: Some(explained.footprint.charged()),
         origin: Origin::Estimated,

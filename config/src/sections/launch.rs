@@ -1,6 +1,6 @@
 //! Keys of `[models.X]` that say how its process is started, and what its memory is where they alone tell.
 
-use windtunnel_core::{Bytes, DeviceId};
+use windtunnel_core::{Bytes, Capacity, DeviceId};
 
 use super::devices::Devices;
 use crate::daemon::{Backend, Launch};
@@ -40,15 +40,14 @@ pub(crate) fn read(section: &Section<'_>, standing: &[String]) -> Launch {
 pub(crate) fn estimated(
     section: &Section<'_>,
     launch: &Launch,
-    allowed: &[DeviceId],
-    devices: &Devices,
+    capacity: Capacity,
+    (allowed, devices): (&[DeviceId], &Devices),
     estimator: &dyn Estimator,
 ) -> Option<Bytes> {
     launch.gguf.as_ref()?;
-    let slots = section.count32("slots").unwrap_or(1);
     let mut most = None;
     for site in allowed.iter().filter_map(|device| devices.site(*device)) {
-        match estimator.footprint(launch, slots, site) {
+        match estimator.footprint(launch, capacity, site) {
             Ok(bytes) => most = most.max(Some(bytes)),
             Err(why) => {
                 section.wrong("gguf", &format!("gives no footprint: {why}"));

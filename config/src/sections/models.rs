@@ -179,7 +179,13 @@ pub(crate) fn estimated(
             return None;
         };
         let launch = launch::read(&section, standing);
-        let bytes = launch::estimated(&section, &launch, &allowed(&section, devices), devices, estimator)?;
+        let bytes = launch::estimated(
+            &section,
+            &launch,
+            capacity(&section, None),
+            (&allowed(&section, devices), devices),
+            estimator,
+        )?;
         Some((name.to_owned(), bytes))
     };
     silent.filter_map(estimate).collect()

@@ -4,6 +4,8 @@ use std::{ffi::OsString, net::SocketAddr, path::PathBuf};
 
 use windtunnel_core::DeviceKind;
 
+use crate::footprint::Pool;
+
 use super::{
     build::Build,
     settings::{ChildDevice, ChildModel, Purpose, Select},
@@ -43,7 +45,7 @@ impl Launch {
         if let Some(context) = model.context {
             line.value(&["-c", "--ctx-size"], context.to_string());
         }
-        line.value(&["-np", "--parallel"], model.slots.to_string());
+        line.slots(model);
         match &device.select {
             // Not only layers: without this the server still opens every device it finds.
             Select::Processor => line.value(&["-dev", "--device"], "none"),
@@ -97,6 +99,21 @@ impl Line<'_> {
         {
             self.arguments.push(name.into());
         }
+    }
+
+    /// A build that cannot share its context among slots has one for everything.
+    fn slots(&mut self, model: &ChildModel) {
+        let (names, opposites) = (["-kvu", "--kv-unified"], ["-no-kvu", "--no-kv-unified"]);
+        let shares = names.iter().any(|name| self.build.knows_flag(name)) && !self.has(&opposites);
+        let slots = match model.pool {
+            Pool::Divided => model.slots,
+            Pool::Shared if shares => {
+                self.flag(&names, &opposites);
+                model.slots
+            }
+            Pool::Shared => 1,
+        };
+        self.value(&["-np", "--parallel"], slots.to_string());
     }
 
     fn purpose(&mut self, purpose: Purpose) {
@@ -168,6 +185,7 @@ mod tests {
             purpose: Purpose::Text,
             context: Some(8192),
             slots: 2,
+            pool: Pool::Divided,
             gpu_layers: Some("99".to_owned()),
             arguments: Vec::new(),
             environment: Vec::new(),
@@ -210,6 +228,19 @@ mod tests {
         let (line, _) = launch(&ChildModel { arguments, ..model() }, DeviceKind::Unified, Select::Only, HELP);
         assert!(line.starts_with("--mmap --cache-ram 64 -ngl 7 -m ") && !line.contains("--no-mmap"), "{line}");
         assert!(!line.contains("-cram 0") && !line.contains("-ngl 99"), "{line}");
+    }
+
+    #[test]
+    fn inputs_of_a_batch_share_the_context_where_a_build_can() {
+        let batches = ChildModel { slots: 32, pool: Pool::Shared, ..model() };
+        let (line, _) = launch(&batches, DeviceKind::Discrete, Select::Only, HELP);
+        assert!(line.contains(" -np 1 ") && !line.contains("-kvu"), "{line}");
+        let help = format!("{HELP}-kvu,  --kv-unified, -no-kvu, --no-kv-unified   use single unified KV buffer\n");
+        let (line, _) = launch(&batches, DeviceKind::Discrete, Select::Only, &help);
+        assert!(line.contains(" -kvu -np 32 "), "{line}");
+        let arguments = vec!["--no-kv-unified".to_owned()];
+        let (line, _) = launch(&ChildModel { arguments, ..batches }, DeviceKind::Discrete, Select::Only, &help);
+        assert!(line.contains(" -np 1 ") && !line.contains("-kvu"), "{line}");
     }
 
     #[test]

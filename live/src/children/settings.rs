@@ -4,6 +4,8 @@ use std::{path::PathBuf, time::Duration};
 
 use windtunnel_core::DeviceKind;
 
+use crate::footprint::Pool;
+
 /// Everything it is told. Ids keep their meaning when it is replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -72,6 +74,8 @@ pub struct ChildModel {
     pub context: Option<u32>,
     /// Slots.
     pub slots: u32,
+    /// How they share the context.
+    pub pool: Pool,
     /// `-ngl`; `None`: as the server thinks.
     pub gpu_layers: Option<String>,
     /// Further arguments, which go before what is derived from the rest: what they say is not said again. Host, port and

@@ -3,16 +3,16 @@
 use std::{future::Future, io, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
 
 use tokio::runtime::Handle;
-use windtunnel_config::{Backend, Daemon, DeviceSource};
-use windtunnel_core::{Capability, DeviceId, Span};
+use windtunnel_config::{Backend, Daemon, DeviceSource, Launch};
+use windtunnel_core::{Capability, Capacity, DeviceId, Span};
 
 use super::setting::lasting;
 use crate::{
     Desk, Runtimes,
     children::{self, ChildDevice, ChildModel, Children, Limits, Purpose, Select, Witness},
     fake::{Simulated, SimulatedSettings},
+    footprint::Pool,
     gateway::Work,
-    model_files::slots,
     monitor::{Monitors, Watched, devices},
 };
 
@@ -158,7 +158,11 @@ fn child(daemon: &Daemon, at: usize) -> ChildModel {
         projector: launch.mmproj,
         purpose,
         context: launch.ctx,
-        slots: model.map_or(1, |model| slots(model.capacity)),
+        slots: model.map_or(1, |model| Launch::slots(model.capacity)),
+        pool: match model.map(|model| model.capacity) {
+            Some(Capacity::Batch { .. }) => Pool::Shared,
+            Some(Capacity::Slots { .. }) | None => Pool::Divided,
+        },
         gpu_layers: None,
         arguments: launch.args,
         environment: launch.env,

@@ -12,7 +12,6 @@ use windtunnel_config::{Backend, Daemon};
 use windtunnel_core::{DeviceId, ModelId};
 
 use super::Subjects;
-use crate::model_files::slots;
 
 /// A file as it is: another content has another identity, another place has not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,7 +72,7 @@ impl Subject {
             model: told.name.clone(),
             gguf: identity(&launch.gguf),
             mmproj: identity(&launch.mmproj),
-            arguments: unnamed.arguments(slots(told.capacity)),
+            arguments: unnamed.arguments(told.capacity),
             environment: launch.env.clone(),
             runtime: runtime.and_then(FileIdentity::of),
             device: device_text(daemon, device)?,

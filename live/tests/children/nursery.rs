@@ -21,6 +21,7 @@ use windtunnel_live::{
         Alert, ChildDevice, ChildModel, ChildView, Children, ChildrenHandle, Limits, Purpose, Select, Settings, Witness,
     },
     dispatcher::Setting,
+    footprint::Pool,
     journal::Log,
 };
 use windtunnel_reports::{
@@ -128,6 +129,7 @@ pub fn model(faults: &[&str]) -> ChildModel {
         purpose: Purpose::Text,
         context: Some(4096),
         slots: 2,
+        pool: Pool::Divided,
         gpu_layers: None,
         arguments: faults.iter().map(|&fault| fault.to_owned()).collect(),
         environment: Vec::new(),
