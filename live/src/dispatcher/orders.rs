@@ -8,7 +8,7 @@ use windtunnel_core::{Attempt, Class, DeviceId, Finish, Grant, GrantedStep, Inst
 
 use crate::Endpoint;
 
-/// What whoever brought a job is told.
+/// What whoever brought a job is told. Small, since a channel has room for dozens, and everybody who waits has one.
 #[derive(Clone, Debug)]
 pub enum Told {
     /// It is admitted, or about to be refused.
@@ -16,9 +16,9 @@ pub enum Told {
     /// Why it waits, when that changes.
     Waits(WaitReason),
     /// Its step may run: he runs it, and says through its [`Running`] what became of it.
-    Granted(Order),
+    Granted(Box<Order>),
     /// It is over. The last that is told.
-    Finished(Finish),
+    Finished(Box<Finish>),
 }
 
 /// What a job leaves with the dispatcher.

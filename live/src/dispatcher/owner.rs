@@ -177,9 +177,12 @@ impl<W: Send + Sync, R: Log, T: Runtimes> Owner<W, R, T> {
             Message::Submit { submission, ticket } => {
                 let job = JobId(self.next_job);
                 self.next_job += 1;
+                let input = Input::Submitted { job, submission: *submission };
+                self.decide(&input);
+                // Whoever waits for his number wakes up for what was decided, too.
                 tell(&ticket, Told::Taken(job));
                 self.tickets.insert(job, ticket);
-                self.step(&Input::Submitted { job, submission: *submission });
+                self.follow(&input);
             }
             Message::Gone { job } if self.tickets.contains_key(&job) => self.step(&Input::Cancelled { job }),
             Message::Gone { .. } | Message::Close => {}
@@ -203,17 +206,26 @@ impl<W: Send + Sync, R: Log, T: Runtimes> Owner<W, R, T> {
     }
 
     fn step(&mut self, input: &Input) {
+        self.decide(input);
+        self.follow(input);
+    }
+
+    fn decide(&mut self, input: &Input) {
         // What a step costs must not make time go back for the next one.
         self.last = self.clock.now().max(self.last);
         let before = Instant::now();
         self.scheduler.step(self.last, input, &mut self.effects);
         (self.setting.measured)(before.elapsed());
+    }
+
+    /// Others get on with what was decided while it is written down.
+    fn follow(&mut self, input: &Input) {
+        self.settle(input);
+        self.carry_out();
         drop(self.setting.recorder.step(self.last, input, &self.effects));
         if self.setting.recorder.wants_state() {
             self.write_state();
         }
-        self.settle(input);
-        self.carry_out();
         self.watch();
     }
 
@@ -261,7 +273,7 @@ impl<W: Send + Sync, R: Log, T: Runtimes> Owner<W, R, T> {
                 Effect::Learned(profile) => (self.setting.learned)(profile),
                 Effect::Finish(finish) => {
                     if let Some(ticket) = self.tickets.remove(&finish.job) {
-                        tell(&ticket, Told::Finished(finish));
+                        tell(&ticket, Told::Finished(Box::new(finish)));
                     }
                 }
                 Effect::Note(Note::Waits { job, reason }) => {
@@ -283,7 +295,9 @@ impl<W: Send + Sync, R: Log, T: Runtimes> Owner<W, R, T> {
         let tickets = steps.iter().filter_map(|step| Some((*step, self.tickets.get(&step.job)?)));
         let tickets: Vec<(GrantedStep, &Ticket<W>)> = tickets.collect();
         match tickets[..] {
-            [(step, ticket)] if ticket.work.is_none() => tell(ticket, Told::Granted(Order { running, class, step })),
+            [(step, ticket)] if ticket.work.is_none() => {
+                tell(ticket, Told::Granted(Box::new(Order { running, class, step })))
+            }
             _ => {
                 let steps = tickets.into_iter().map(|(step, ticket)| (step, ticket.clone())).collect();
                 drop(self.setting.batches.send(BatchOrder { running, class, steps }));

@@ -15,15 +15,20 @@ use std::{
     path::Path,
     sync::{
         Arc, Mutex, PoisonError,
-        mpsc::{self, Receiver, Sender},
+        mpsc::{self, Receiver, RecvTimeoutError, Sender},
     },
     thread::{self, JoinHandle},
+    time::{Duration, Instant},
 };
 
 use windtunnel_core::{DeviceId, ModelId, Profile};
 
 pub use store::{Pruned, Store, Stored};
 pub use subject::{FileIdentity, Subject, subjects};
+
+/// How long the disk rests between two times of writing. Something is learned of every answer, and what is written of it in
+/// between nobody reads.
+const REST: Duration = Duration::from_secs(2);
 
 /// The subject of every model on every device it may be placed on.
 pub type Subjects = BTreeMap<(ModelId, DeviceId), Subject>;
@@ -102,21 +107,25 @@ struct Keeper {
 
 impl Keeper {
     fn run(mut self, inbox: &Receiver<Message>) {
-        while let Ok(first) = inbox.recv() {
-            let mut next = Some(first);
-            // What comes while the disk is busy is written once, as it is in the end.
-            while let Some(message) = next {
-                match message {
-                    Message::Learned(profile) => drop(self.due.insert((profile.model, profile.device), profile)),
-                    Message::Subjects(subjects) => {
-                        self.write();
-                        self.subjects = subjects;
-                    }
-                    Message::Close => return self.write(),
+        let mut rested = Instant::now();
+        loop {
+            let message = if self.due.is_empty() {
+                inbox.recv().map_err(RecvTimeoutError::from)
+            } else {
+                inbox.recv_timeout(rested.saturating_duration_since(Instant::now()))
+            };
+            match message {
+                Ok(Message::Learned(profile)) => drop(self.due.insert((profile.model, profile.device), profile)),
+                Ok(Message::Subjects(subjects)) => {
+                    self.write();
+                    self.subjects = subjects;
                 }
-                next = inbox.try_recv().ok();
+                Ok(Message::Close) | Err(RecvTimeoutError::Disconnected) => return self.write(),
+                Err(RecvTimeoutError::Timeout) => {
+                    self.write();
+                    rested = Instant::now() + REST;
+                }
             }
-            self.write();
         }
     }
 

@@ -132,7 +132,7 @@ impl Bench {
         let answer = completion(&order.running.endpoint);
         self.desk.finished(&order.running, Measured { first_token: None, output_tokens: 2 });
         let finish = std::iter::from_fn(|| told.blocking_recv()).find_map(|told| match told {
-            Told::Finished(finish) => Some(finish),
+            Told::Finished(finish) => Some(*finish),
             Told::Taken(_) | Told::Waits(_) | Told::Granted(_) => None,
         });
         assert_eq!(finish.expect("the end comes").outcome, Outcome::Completed);
@@ -148,7 +148,7 @@ impl Bench {
 fn granted(told: &mut UnboundedReceiver<Told>) -> Order {
     loop {
         match told.blocking_recv().expect("the dispatcher tells") {
-            Told::Granted(order) => return order,
+            Told::Granted(order) => return *order,
             Told::Finished(finish) => panic!("{finish:?}"),
             Told::Taken(_) | Told::Waits(_) => {}
         }

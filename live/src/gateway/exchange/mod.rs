@@ -49,7 +49,8 @@ pub(super) async fn infer(
     request_id: &HeaderValue,
 ) -> Response<Answer> {
     let mut record = Record::new(shared);
-    let wish = match understood(shared, rules, errand, parts, body, request_id, &mut record).await {
+    // Elsewhere, so that who waits keeps no room for what is over.
+    let wish = match Box::pin(understood(shared, rules, errand, parts, body, request_id, &mut record)).await {
         Ok(wish) => wish,
         Err(refusal) => {
             record.refused(&refusal);

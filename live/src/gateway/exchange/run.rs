@@ -69,8 +69,9 @@ impl Run {
                 Some(Told::Waits(reason)) => waits = Some(reason),
                 Some(Told::Finished(finish)) => break self.ended(&finish, waits),
                 Some(Told::Granted(order)) => {
-                    let Order { running, .. } = order;
-                    if let Some((parts, flow)) = self.attempt(&running).await {
+                    let Order { running, .. } = *order;
+                    // Elsewhere, so that who waits for a grant keeps no room for what follows.
+                    if let Some((parts, flow)) = Box::pin(self.attempt(&running)).await {
                         return Ok(self.opened(running.model, parts, flow));
                     }
                 }

@@ -79,7 +79,7 @@ async fn wait(
                 if let Some(reply) = work.reply()
                     && (finish.outcome == Outcome::Completed || finish.outcome == rejected)
                 {
-                    return Ok((reply, Some(finish)));
+                    return Ok((reply, Some(*finish)));
                 }
                 if finish.outcome == Outcome::Completed {
                     return Err(Refusal::new(Reason::RuntimeRejected, "the runtime gave no vectors"));

@@ -5,15 +5,15 @@
 
 use std::{sync::LazyLock, time::Duration};
 
-use memchr::memmem::FinderRev;
+use memchr::memmem::Finder;
 
 /// Enough for the longest key and the longest number.
 const STRADDLE: usize = 64;
 
-static TOKENS: LazyLock<[FinderRev<'static>; 3]> = LazyLock::new(|| {
-    [b"\"predicted_n\":".as_slice(), b"\"completion_tokens\":", b"\"output_tokens\":"].map(FinderRev::new)
+static TOKENS: LazyLock<[Finder<'static>; 3]> = LazyLock::new(|| {
+    [b"\"predicted_n\":".as_slice(), b"\"completion_tokens\":", b"\"output_tokens\":"].map(Finder::new)
 });
-static PROMPT: LazyLock<FinderRev<'static>> = LazyLock::new(|| FinderRev::new(b"\"prompt_ms\":"));
+static PROMPT: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"prompt_ms\":"));
 
 /// Looks at an answer as it passes.
 #[derive(Debug, Default)]
@@ -73,8 +73,10 @@ impl Meter {
 }
 
 /// The number behind the last key that `finder` finds.
-fn number<'a>(bytes: &'a [u8], finder: &FinderRev<'_>) -> Option<&'a str> {
-    let behind = bytes.get(finder.rfind(bytes)? + finder.needle().len()..)?.trim_ascii_start();
+fn number<'a>(bytes: &'a [u8], finder: &Finder<'_>) -> Option<&'a str> {
+    // Forward, which goes many bytes at a time; a search from the end does not.
+    let at = finder.find_iter(bytes).last()?;
+    let behind = bytes.get(at + finder.needle().len()..)?.trim_ascii_start();
     let end = behind.iter().position(|byte| !matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'-' | b'+'));
     std::str::from_utf8(behind.get(..end.unwrap_or(behind.len()))?).ok()
 }
