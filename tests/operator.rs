@@ -156,18 +156,20 @@ fn a_measurement_finds_the_times_of_a_simulated_card() {
     let service = &chat["service"];
     assert!(near(&service["prefill_per_token_ms"], 1.0, 0.1), "{service}");
     assert!(near(&service["prefill_fixed_ms"], 20.0, 10.0), "{service}");
-    // One generation takes 18 ms a token, four side by side 36.
-    let token = |at_once: f64| {
-        let number = |name: &str| service[name].as_f64().unwrap_or(f64::NAN);
-        Value::from(number("decode_alpha_ms") + at_once * number("decode_beta_ms"))
-    };
-    assert!(near(&token(1.0), 18.0, 1.0) && near(&token(4.0), 36.0, 2.0), "{service}");
-    let service = &vectors["service"];
-    let batch = |inputs: f64| {
-        let number = |name: &str| service[name].as_f64().unwrap_or(f64::NAN);
-        Value::from(number("alpha_ms") + inputs * number("beta_ms"))
-    };
-    assert!(near(&batch(1.0), 90.0, 30.0) && near(&batch(32.0), 400.0, 60.0), "{service}");
+    // One generation takes 18 ms a token, four side by side 36; on a busy machine they may begin so late that they hardly
+    // meet.
+    let number = |name: &str| service[name].as_f64().unwrap_or(f64::NAN);
+    let token = |at_once: f64| number("decode_alpha_ms") + at_once * number("decode_beta_ms");
+    assert!(near(&token(1.0).into(), 18.0, 1.0) && (15.0..50.0).contains(&token(4.0)), "{service}");
+    assert_eq!(vectors["service"]["kind"], "batch", "{vectors}");
+    // Whole requests, so no less than the card takes, and more where the machine is busy.
+    let points = found["points"].as_array().expect("a list");
+    let inputs: Vec<&Value> = points.iter().filter(|point| point["measured"] == "inputs").collect();
+    assert_eq!(inputs.iter().filter_map(|point| point["size"].as_u64()).collect::<Vec<_>>(), [1, 2, 4, 8, 16, 32]);
+    for point in inputs {
+        let (size, millis) = (point["size"].as_f64().unwrap_or(f64::NAN), point["ms"].as_f64().unwrap_or(f64::NAN));
+        assert!(millis >= 80.0 + 10.0 * size - 2.0, "{point}");
+    }
     assert_eq!(chat["holds_bytes"], 4_u64 << 30, "{chat}");
     assert!(chat["load_seconds"].as_f64().is_some_and(|seconds| seconds > 0.25), "{chat}");
 }
