@@ -1,12 +1,18 @@
 //! The command line.
 
+mod bench;
+mod config;
 mod load;
+mod status;
 
 use std::{net::SocketAddr, num::NonZero, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub use bench::BenchArgs;
+pub use config::{ConfigArgs, ConfigTask, ImportArgs, ImportFrom};
 pub use load::{Cache, EndpointArgs, LoadArgs};
+pub use status::{SecretArgs, StatusArgs};
 
 /// A GPU scheduler for local language models, and the wind tunnel it is tested in.
 #[derive(Debug, Parser)]
@@ -76,17 +82,23 @@ pub enum Command {
     Whatif(WhatifArgs),
     /// Run the daemon: the scheduler in front of real models.
     Serve(ServeArgs),
+    /// Show what a daemon does now: memory, models, queues, events.
+    Status(StatusArgs),
     /// Check a daemon's configuration on this machine: files, runtimes, devices, and what fits with what.
     Check(CheckArgs),
     /// List models with what they take of memory, or explain that row by row.
     Models(ModelsArgs),
+    /// Measure what models take and how fast they are, for profiles and scenarios.
+    Bench(BenchArgs),
     /// List or prune what was learned of models.
     Profiles(ProfilesArgs),
+    /// Make a daemon's configuration of that of another program.
+    Config(ConfigArgs),
     /// Put a load on an OpenAI endpoint and report what its clients see.
     Load(LoadArgs),
     /// Check the simulator against exact queueing results on this machine, in seconds.
     Selftest,
-    /// Print a JSON Schema, or the reference of the policy's keys.
+    /// Print a JSON Schema, or a reference of keys.
     Schema(SchemaArgs),
 }
 
@@ -297,6 +309,9 @@ pub struct ServeArgs {
     /// Write a journal: every request, decision and reading of memory, never a prompt.
     #[arg(long, value_name = "FILE")]
     pub journal: Option<PathBuf>,
+    /// End as if asked to when stdin ends: whoever started it may be killed, and would leave it behind.
+    #[arg(long, hide = true)]
+    pub while_stdin: bool,
 }
 
 #[derive(Debug, Args)]
@@ -387,4 +402,6 @@ pub enum SchemaKind {
     Report,
     /// Every key of `[policy]` with its default (a table, not a schema).
     Policy,
+    /// Every key of a daemon's configuration with type, default and example (Markdown, not a schema).
+    Reference,
 }

@@ -9,6 +9,8 @@ pub enum Failure {
     BadInput(String),
     /// An expectation does not hold, said already; exit code 1.
     Unmet,
+    /// Whoever was asked does not answer, or refuses; exit code 1.
+    NoAnswer(String),
     /// Somebody pressed Ctrl-C; exit code 130.
     Interrupted(String),
     /// Whoever read the output has gone; nothing is left to be said.
@@ -27,6 +29,10 @@ impl Failure {
             Failure::BadInput(message) => {
                 anstream::eprintln!("error: {}", message.trim_end());
                 ExitCode::from(2)
+            }
+            Failure::NoAnswer(message) => {
+                anstream::eprintln!("error: {message}");
+                ExitCode::from(1)
             }
             Failure::Unmet => ExitCode::from(1),
             Failure::Interrupted(message) => {
@@ -75,7 +81,9 @@ impl From<io::Error> for Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::BadInput(message) | Failure::Interrupted(message) => f.write_str(message),
+            Failure::BadInput(message) | Failure::NoAnswer(message) | Failure::Interrupted(message) => {
+                f.write_str(message)
+            }
             Failure::Unmet => f.write_str("an expectation does not hold"),
             Failure::Unread => f.write_str("nobody reads the output"),
         }

@@ -2,15 +2,18 @@
 //! exit code. One file a subcommand; none of them decides anything about scheduling or figures.
 
 mod args;
+mod bench;
 mod command;
 mod embedded;
 mod failure;
+mod import;
 mod inventory;
 mod output;
 mod progress;
 mod reading;
 mod rows;
 mod session;
+mod status;
 
 use std::process::ExitCode;
 
@@ -60,9 +63,12 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Fuzz(args) => command::fuzz::run(&args, &session),
         Command::Whatif(args) => command::whatif::run(&args, &session),
         Command::Serve(args) => command::serve::run(&args, &session),
+        Command::Status(args) => command::status::run(&args, &session),
         Command::Check(args) => command::check::run(&args, &session),
         Command::Models(args) => command::models::run(&args, &session),
+        Command::Bench(args) => command::bench::run(&args, &session),
         Command::Profiles(args) => command::profiles::run(&args, &session),
+        Command::Config(args) => command::config::run(&args, &session),
         Command::Load(args) => command::load::run(&args, &session),
         Command::Selftest => command::selftest::run(&session),
         Command::Schema(args) => command::schema::run(&args, &session),

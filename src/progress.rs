@@ -23,6 +23,8 @@ pub enum Work {
     Runs(Arc<Control>),
     /// A search, with the millionths of it that are over.
     Search(Arc<Control>, Arc<AtomicU64>),
+    /// Measurements, with the millionths of them that are done.
+    Measuring(Arc<AtomicU64>),
     /// Files being read.
     Files(Arc<Reading>),
     /// Requests to an endpoint.
@@ -63,7 +65,9 @@ impl Work {
     fn done_of(&self) -> (u64, u64) {
         match self {
             Work::Runs(control) => (control.millionths_done(), control.runs_planned() * 1_000_000),
-            Work::Search(_, millionths) => (millionths.load(Ordering::Relaxed), 1_000_000),
+            Work::Search(_, millionths) | Work::Measuring(millionths) => {
+                (millionths.load(Ordering::Relaxed), 1_000_000)
+            }
             Work::Files(reading) => (reading.bytes(), reading.total()),
             Work::Load(gauge) => gauge.millionths(),
         }
@@ -72,6 +76,7 @@ impl Work {
     fn steps(&self) -> u64 {
         match self {
             Work::Runs(control) | Work::Search(control, _) => control.steps(),
+            Work::Measuring(millionths) => millionths.load(Ordering::Relaxed) / 10_000,
             Work::Files(reading) => reading.records(),
             Work::Load(gauge) => gauge.sent(),
         }
@@ -80,7 +85,7 @@ impl Work {
     /// What else is worth showing.
     fn beside(&self) -> String {
         match self {
-            Work::Runs(_) | Work::Search(..) | Work::Files(_) => String::new(),
+            Work::Runs(_) | Work::Search(..) | Work::Measuring(_) | Work::Files(_) => String::new(),
             Work::Load(gauge) => format!("  {} under way", HumanCount(gauge.sent().saturating_sub(gauge.ended()))),
         }
     }
@@ -88,6 +93,7 @@ impl Work {
     fn unit(&self) -> &'static str {
         match self {
             Work::Runs(_) | Work::Search(..) => "steps",
+            Work::Measuring(_) => "percent",
             Work::Files(_) => "records",
             Work::Load(_) => "requests",
         }

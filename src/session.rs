@@ -25,6 +25,8 @@ use crate::{
 pub struct Session {
     pub format: Format,
     pub overrides: Vec<Override>,
+    /// The same as they stand on the command line, for another process.
+    pub sets: Vec<String>,
     pub control: Arc<Control>,
     /// The seed of the command line.
     pub seed: Option<u64>,
@@ -59,7 +61,8 @@ impl Session {
         }
         let model_files = Arc::new(ModelFiles::new());
         let Common { format, seed, quiet, .. } = *common;
-        Ok(Session { format, overrides, control, seed, model_files, quiet })
+        let sets = common.sets.clone();
+        Ok(Session { format, overrides, sets, control, seed, model_files, quiet })
     }
 
     /// The scenario's file, or the embedded one.
@@ -108,6 +111,11 @@ impl Session {
     /// The same for a search that lasts until then.
     pub fn searching(&self, what: &str, share: &Arc<AtomicU64>) -> Progress {
         Progress::start(what, Work::Search(Arc::clone(&self.control), Arc::clone(share)), self.quiet)
+    }
+
+    /// The same for a measurement of which so many millionths are done.
+    pub fn measuring(&self, what: &str, share: &Arc<AtomicU64>) -> Progress {
+        Progress::start(what, Work::Measuring(Arc::clone(share)), self.quiet)
     }
 
     /// The same for files that are being read.

@@ -27,7 +27,7 @@ pub use decode::parse_span;
 pub use error::{ConfigError, Problem};
 pub use estimate::{Estimator, Site};
 pub use fault::{Fault, FaultKind, MonitorTrouble, Occurrence};
-pub use form::{did_you_mean, schema_config, schema_scenario};
+pub use form::{did_you_mean, reference_config, schema_config, schema_scenario};
 pub use recorded::{policy_settings, scenario_of};
 pub use scenario::*;
 pub use sections::{PolicyKey, policy_keys};

@@ -19,6 +19,7 @@
 //! * [`places`] knows where things lie on a machine.
 //! * [`profiles`] keeps what was learned of models over restarts.
 //! * [`model_files`] brings both together for models as a configuration names them.
+//! * [`operator`] is a client of a daemon: what it does now, orders, single requests.
 //! * [`load`] is the other side of the wire: it sends the requests of a scenario to an endpoint, at their times, and
 //!   records what a client sees.
 
@@ -35,6 +36,7 @@ pub mod load;
 pub mod metrics;
 pub mod model_files;
 pub mod monitor;
+pub mod operator;
 pub mod places;
 pub mod profiles;
 mod progress;

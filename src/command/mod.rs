@@ -1,6 +1,8 @@
 //! The subcommands, one a file.
 
+pub mod bench;
 pub mod check;
+pub mod config;
 pub mod events;
 pub mod fuzz;
 pub mod load;
@@ -12,6 +14,7 @@ pub mod schema;
 pub mod selftest;
 pub mod serve;
 pub mod sim;
+pub mod status;
 pub mod sweep;
 pub mod test;
 pub mod whatif;

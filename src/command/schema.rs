@@ -1,6 +1,6 @@
-//! `windtunnel schema`: JSON Schemas, and the reference of the policy's keys.
+//! `windtunnel schema`: JSON Schemas, and references of keys.
 
-use windtunnel_config::{policy_keys, schema_config, schema_scenario};
+use windtunnel_config::{policy_keys, reference_config, schema_config, schema_scenario};
 use windtunnel_reports::{journal::schema_journal, report::schema_report};
 
 use crate::{
@@ -17,6 +17,7 @@ pub fn run(args: &SchemaArgs, session: &Session) -> Result<(), Failure> {
         SchemaKind::Config => serde_json::to_string_pretty(&schema_config()),
         SchemaKind::Journal => serde_json::to_string_pretty(&schema_journal()),
         SchemaKind::Report => serde_json::to_string_pretty(&schema_report()),
+        SchemaKind::Reference => return print(&reference_config()),
         SchemaKind::Policy => return print(&policy_reference()),
     };
     let text = schema.map_err(|wrong| Failure::BadInput(format!("write the schema: {wrong}")))?;

@@ -1,6 +1,13 @@
 //! `windtunnel serve`: the daemon.
 
-use std::{io::Write, path::PathBuf, sync::Arc};
+use std::{
+    io::{self, Write},
+    path::PathBuf,
+    sync::Arc,
+    thread,
+};
+
+use rustix::process::{Signal, getpid, kill_process};
 
 use windtunnel_live::{
     daemon::{self, Options, Said, Sayer, ServeError, Source, Text, demo},
@@ -22,6 +29,9 @@ pub fn run(args: &ServeArgs, session: &Session) -> Result<(), Failure> {
         journal: args.journal.clone(),
         executable,
     };
+    if args.while_stdin {
+        thread::spawn(end_with_stdin);
+    }
     let teller = session.teller();
     let say = move |said: Said| match said {
         // Whoever started it may have gone; it serves all the same.
@@ -37,6 +47,13 @@ pub fn run(args: &ServeArgs, session: &Session) -> Result<(), Failure> {
         ServeError::Config(wrong) => wrong.into(),
         wrong @ (ServeError::Wrong(_) | ServeError::System { .. }) => Failure::BadInput(wrong.to_string()),
     })
+}
+
+/// Asks this process to end once stdin does.
+fn end_with_stdin() {
+    // However it ends, it has ended.
+    drop(io::copy(&mut io::stdin(), &mut io::sink()));
+    let _ = kill_process(getpid(), Signal::TERM);
 }
 
 /// The configuration that is meant.

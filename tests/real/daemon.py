@@ -134,8 +134,8 @@ class Daemon:
     def heard(self, pattern):
         until(lambda: any(re.search(pattern, line) for line in list(self.said)), f"it says {pattern!r}")
 
-    def command(self, *words):
+    def command(self, *words, limit=LONG):
         """Runs another command of the program; what it printed."""
-        done = subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True, timeout=LONG)
+        done = subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True, timeout=limit)
         assert done.returncode == 0, f"{words}: {done.stdout}\n{done.stderr}"
         return done.stdout

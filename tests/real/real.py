@@ -184,6 +184,45 @@ class OneAfterAnother(Story):
         self.assertEqual(answer.headers["x-windtunnel-family"], "small")
 
 
+class Measured(Story):
+    def test_what_models_take_and_how_fast_they_are(self):
+        config = self.folder / "bench.toml"
+        config.write_text(CONFIGURATION.replace("[server]", '[server]\nstate_dir = "bench-state"', 1))
+        words = ["bench", "smol", "vectors", "--config", config, "--prompt-tokens", "128", "--output-tokens", "16"]
+        found = json.loads(self.daemon.command(*words, "--rounds", "1", "--format", "json", limit=10 * LONG))
+        smol, vectors = found["models"]
+        self.assertEqual((smol["service"]["kind"], vectors["service"]["kind"]), ("slots", "batch"))
+        self.assertGreater(smol["service"]["prefill_per_token_ms"], 0)
+        self.assertGreater(smol["service"]["decode_alpha_ms"] + smol["service"]["decode_beta_ms"], 0)
+        self.assertGreater(vectors["service"]["alpha_ms"] + vectors["service"]["beta_ms"], 0)
+        self.assertGreater(smol["load_seconds"], 0)
+        self.assertIn("smol", self.daemon.command("profiles", "--config", config))
+
+    def test_a_knee_on_a_small_grid(self):
+        scenario = self.folder / "grid.toml"
+        scenario.write_text(
+            """
+run = { horizon = "4s", replications = 2, warmup = "0s" }
+[[devices]]
+name = "cpu"
+[models.smol]
+slots = 2
+service = { kind = "slots", prefill_per_token = "1ms", decode_alpha = "20ms" }
+[[workload]]
+name = "chat"
+class = "interactive"
+model = "smol"
+prompt_tokens = 16
+output_tokens = 4
+arrivals = { process = "poisson", rate = 1 }
+"""
+        )
+        words = ["sweep", scenario, "--live", self.daemon.url, "--rates", "1,2", "--quiet", "--cool-down", "20s"]
+        swept = self.daemon.command(*words, "--format", "json", limit=10 * LONG)
+        self.assertIn("knee", swept)
+        self.daemon.idle()
+
+
 def in_use():
     """Bytes of this machine's memory that are in use."""
     facts = dict(line.split(":") for line in pathlib.Path("/proc/meminfo").read_text().splitlines())

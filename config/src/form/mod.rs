@@ -3,12 +3,14 @@
 
 mod check;
 mod nearest;
+mod reference;
 pub(crate) mod scalar;
 mod schema;
 
 pub(crate) use check::check_document;
 pub use nearest::did_you_mean;
 pub(crate) use nearest::listed;
+pub use reference::reference_config;
 pub(crate) use scalar::{Interval, Scalar};
 pub use schema::{schema_config, schema_scenario};
 

@@ -47,16 +47,16 @@ impl Address {
         })
     }
 
-    pub(super) fn connect(&self) -> &str {
+    pub(crate) fn connect(&self) -> &str {
         &self.connect
     }
 
-    pub(super) fn authority(&self) -> &str {
+    pub(crate) fn authority(&self) -> &str {
         &self.authority
     }
 
     /// `path`, which begins with a slash, at this endpoint.
-    pub(super) fn path(&self, path: &str) -> String {
+    pub(crate) fn path(&self, path: &str) -> String {
         format!("{}{path}", self.base)
     }
 }

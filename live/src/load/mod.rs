@@ -30,7 +30,7 @@ mod recording;
 mod stream;
 mod tally;
 mod verdict;
-mod wording;
+pub(crate) mod wording;
 
 use std::{io, time::Duration};
 

@@ -14,7 +14,7 @@ const WORDS: [&str; 64] = [
 
 /// A stream of words.
 #[derive(Clone, Debug)]
-pub(super) struct Wording {
+pub struct Wording {
     state: u64,
 }
 

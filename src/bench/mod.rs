@@ -1,0 +1,19 @@
+//! What a model takes and how fast it is, measured through a daemon.
+//!
+//! ```text
+//! a daemon of our own (daemon), or one that runs -> load, questions (measure) -> points -> equations (fit) -> rows, a block of
+//!                                                                                                              TOML (told)
+//! ```
+//!
+//! The daemon starts the model with its own code, reads its memory and keeps the profile, as it does at all times; this asks
+//! it for one thing after another and reads the runtime's own times off the answers. What is fitted are the numbers of the
+//! simulator's service: see [`fit`].
+
+mod daemon;
+mod fit;
+mod measure;
+mod told;
+
+pub use daemon::OwnDaemon;
+pub use measure::{Bench, Plan, Pulse};
+pub use told::{json, rows, text};

@@ -1,0 +1,310 @@
+//! GridCore's configuration. It schedules by much the same ideas, so most of its keys have a counterpart.
+
+use windtunnel_core::Class;
+
+use super::{
+    Environment,
+    draft::{Block, Draft},
+    losses::Losses,
+    names::{Names, Naming},
+    section::Section,
+    yaml::{Entry, Node},
+};
+
+/// Reads a file.
+pub fn read(root: &Node, environment: &Environment<'_>, losses: &mut Losses) -> Draft {
+    let mut draft = Draft::default();
+    let mut section = Section::new("", root, losses);
+    let mut server = server(&mut section, losses);
+    let mut policy = Block::table("policy");
+    let device = gpu(&mut section, &mut policy, losses);
+    let runtimes = runtimes(&mut section, environment, losses);
+    if let [only] = &runtimes[..] {
+        server.set_some("llama_server", only.binary.clone());
+        server.set_some("start_limit", only.load_timeout.clone());
+        server.set_list("args", &only.args);
+    }
+    let mut names = Names::default();
+    let models = models(&mut section, &runtimes, environment, &mut names, losses);
+    let families = families(&mut section, &models, &mut names, losses);
+    let classes = self::policy(&mut section, &mut policy, losses);
+    draft.push(server);
+    device.into_iter().for_each(|block| draft.push(block));
+    models.into_iter().for_each(|(_, block)| draft.push(block));
+    families.into_iter().chain([policy]).chain(classes).for_each(|block| draft.push(block));
+    section.end(losses);
+    draft
+}
+
+fn server(section: &mut Section<'_>, losses: &mut Losses) -> Block {
+    let mut server = Block::table("server");
+    let Some(entry) = section.entry("server") else { return server };
+    let mut inner = Section::new("server", &entry.node, losses);
+    if let Some(listen) = inner.text("listen", losses) {
+        // Without an address Go listens on every one.
+        let listen = if listen.starts_with(':') { format!("0.0.0.0{listen}") } else { listen.to_owned() };
+        let here = ["127.", "localhost:", "[::1]:"].iter().any(|start| listen.starts_with(start));
+        if !here {
+            server.remark("Others can reach it and nobody needs a key, as before; [[keys]] change that.");
+            server.set("public", true);
+            losses.add(entry.line, "server.listen", "is reachable by others without a key: kept by `public = true`");
+        }
+        server.set("listen", listen);
+    }
+    inner.end(losses);
+    server
+}
+
+/// The device, if one is named. What holds for memory stands in the policy, which is the same for one device.
+fn gpu(section: &mut Section<'_>, policy: &mut Block, losses: &mut Losses) -> Option<Block> {
+    let entry = section.entry("gpu")?;
+    let mut gpu = Section::new("gpu", &entry.node, losses);
+    let mebibytes = |count: u64| format!("{count}MiB");
+    policy.set_some("limit", gpu.count("vram_limit_mb", losses).map(mebibytes));
+    policy.set_some("headroom", gpu.count("headroom_mb", losses).filter(|count| *count > 0).map(mebibytes));
+    let mut block = Block::element("devices");
+    block.set("name", "gpu");
+    let simulated = gpu.count("simulated_total_mb", losses);
+    let named = match gpu.text("device", losses) {
+        None | Some("auto") => false,
+        Some("apple") => {
+            block.set("backend", "metal");
+            true
+        }
+        Some("simulation") => {
+            block.set("backend", "simulated");
+            block.set("memory", mebibytes(simulated.unwrap_or(16384)));
+            true
+        }
+        Some(text) => match text.strip_prefix("nvidia:").and_then(|index| index.parse::<u16>().ok()) {
+            Some(index) => {
+                block.set("backend", "cuda");
+                block.set("id", i64::from(index));
+                true
+            }
+            None => {
+                losses.add(
+                    entry.line,
+                    "gpu.device",
+                    format!("{text:?} is no device that is known; all that are found are used"),
+                );
+                false
+            }
+        },
+    };
+    match (gpu.duration("poll_interval", losses), named) {
+        (Some(poll), true) => block.set("poll", poll),
+        (Some(poll), false) if poll != "500ms" => {
+            losses.add(entry.line, "gpu.poll_interval", "stands with a device: name it in [[devices]] and set `poll`");
+        }
+        (Some(_) | None, _) => {}
+    }
+    gpu.end(losses);
+    named.then_some(block)
+}
+
+/// How processes are started.
+struct Runtime {
+    name: String,
+    binary: Option<String>,
+    args: Vec<String>,
+    load_timeout: Option<String>,
+    /// What a request takes where nothing is computed.
+    delay: Option<String>,
+}
+
+fn runtimes(section: &mut Section<'_>, environment: &Environment<'_>, losses: &mut Losses) -> Vec<Runtime> {
+    let entries = section.entry("runtimes").map_or(&[][..], |entry| entry.node.entries());
+    let mut runtimes = Vec::new();
+    for Entry { key, line, node } in entries {
+        let mut inner = Section::new(format!("runtimes.{key}"), node, losses);
+        let kind = inner.text("type", losses).unwrap_or(key).to_owned();
+        let binary = inner.text("binary", losses).map(|path| home(path, environment));
+        let args = inner.texts("default_args", losses).into_iter().map(str::to_owned).collect();
+        let load_timeout = inner.duration("load_timeout", losses);
+        let delay = inner.duration("simulated_request_delay", losses);
+        inner.lost("port_range", "processes get any free port", losses);
+        inner.end(losses);
+        match kind.as_str() {
+            "llamacpp" => runtimes.push(Runtime { name: key.clone(), binary, args, load_timeout, delay: None }),
+            "simulation" => {
+                let delay = Some(delay.unwrap_or_else(|| "50ms".to_owned()));
+                runtimes.push(Runtime { name: key.clone(), binary: None, args: Vec::new(), load_timeout: None, delay });
+            }
+            _ => losses.add(*line, format!("runtimes.{key}"), format!("{kind:?} is no kind of runtime that is known")),
+        }
+    }
+    if let [_, more @ ..] = &runtimes[..]
+        && more.iter().any(|runtime| runtime.load_timeout.is_some())
+    {
+        losses.add(1, "runtimes.X.load_timeout", "one limit holds for all models: `server.start_limit`");
+    }
+    runtimes
+}
+
+type Models = Vec<(String, Block)>;
+
+fn models(
+    section: &mut Section<'_>,
+    runtimes: &[Runtime],
+    environment: &Environment<'_>,
+    names: &mut Names,
+    losses: &mut Losses,
+) -> Models {
+    let entries = section.entry("models").map_or(&[][..], |entry| entry.node.entries());
+    let naming = names.owners("models", entries, losses);
+    let mut models = Vec::new();
+    for (Entry { key, line, node }, naming) in entries.iter().zip(naming) {
+        let trail = format!("models.{key}");
+        let mut inner = Section::new(trail.clone(), node, losses);
+        let mut block = Block::named("models", key);
+        if naming == Naming::Refused {
+            block.put_aside();
+        }
+        model(&mut block, &mut inner, (*line, runtimes), environment, names, losses);
+        inner.end(losses);
+        models.push((key.clone(), block));
+    }
+    models
+}
+
+fn model(
+    block: &mut Block,
+    inner: &mut Section<'_>,
+    (line, runtimes): (usize, &[Runtime]),
+    environment: &Environment<'_>,
+    names: &mut Names,
+    losses: &mut Losses,
+) {
+    let runtime = inner.text("runtime", losses);
+    let runtime = runtimes.iter().find(|one| Some(one.name.as_str()) == runtime);
+    let path = inner.text("path", losses).map(|path| home(path, environment));
+    let footprint = inner.count("simulated_vram_mb", losses);
+    let simulated = runtime.and_then(|runtime| runtime.delay.as_ref());
+    if simulated.is_none() && path.is_none() {
+        losses.add(line, inner.name("path"), "is missing; the model is left out");
+        block.put_aside();
+    }
+    block.set_some("gguf", path.filter(|_| simulated.is_none()));
+    block.set_some("mmproj", inner.text("mmproj", losses).map(|path| home(path, environment)));
+    // What GridCore takes where nothing is said.
+    let count = |count: Option<u64>, standard| i64::try_from(count.unwrap_or(standard)).unwrap_or(i64::MAX);
+    block.set("ctx", count(inner.count("ctx", losses), 4096));
+    block.set("slots", count(inner.count("parallel", losses), 1));
+    let several = runtimes.len() > 1;
+    let standing = runtime.filter(|_| several).map_or(&[][..], |runtime| &runtime.args);
+    let own = inner.texts("args", losses);
+    let args: Vec<&str> = standing.iter().map(String::as_str).chain(own).collect();
+    block.set_list("args", &args);
+    block.set_some("runtime", runtime.filter(|_| several).and_then(|runtime| runtime.binary.clone()));
+    block.set_list("capabilities", &inner.texts("capabilities", losses));
+    let aliases: Vec<String> = inner.texts("aliases", losses).into_iter().map(str::to_owned).collect();
+    if block.is_in_force() {
+        block.set_list("aliases", &names.aliases(&aliases, line, &inner.name("aliases"), losses));
+    }
+    let (pinned, preload) = (inner.flag("pinned", losses) == Some(true), inner.flag("preload", losses) == Some(true));
+    if pinned {
+        block.set("pinned", true);
+    }
+    // What is pinned there is loaded at the start, too.
+    if pinned || preload {
+        block.set("preload", true);
+    }
+    if let Some(delay) = simulated {
+        let service = [("kind", "slots"), ("prefill_fixed", delay), ("decode_alpha", "1ns"), ("prefill_slice", delay)];
+        block.set("footprint", format!("{}MiB", footprint.unwrap_or(0).max(1)));
+        block.set("service", service.into_iter().collect::<toml_edit::InlineTable>());
+        inner.lost("simulated_load_time", "the time of a load stands with the device: `devices.load`", losses);
+    } else {
+        inner.lost("simulated_load_time", "the model is not simulated", losses);
+    }
+}
+
+fn families(section: &mut Section<'_>, models: &Models, names: &mut Names, losses: &mut Losses) -> Vec<Block> {
+    let entries = section.entry("families").map_or(&[][..], |entry| entry.node.entries());
+    let naming = names.owners("families", entries, losses);
+    let mut families = Vec::new();
+    for (Entry { key, line, node }, naming) in entries.iter().zip(naming) {
+        let trail = format!("families.{key}");
+        let mut inner = Section::new(trail.clone(), node, losses);
+        let mut block = Block::named("families", key);
+        let mut variants = toml_edit::Array::new();
+        for quality in ["preferred", "balanced", "compact"] {
+            let Some(model) = inner.text(quality, losses) else { continue };
+            if models.iter().any(|(name, block)| name == model && block.is_in_force()) {
+                variants.push(toml_edit::InlineTable::from_iter([("model", model), ("quality", quality)]));
+            } else {
+                losses.add(*line, inner.name(quality), format!("there is no model {model:?}; the variant is left out"));
+            }
+        }
+        if variants.is_empty() {
+            losses.add(*line, trail.as_str(), "has no variant that is left");
+        }
+        if variants.is_empty() || naming == Naming::Refused {
+            block.put_aside();
+        }
+        block.set("variants", variants);
+        let aliases: Vec<String> = inner.texts("aliases", losses).into_iter().map(str::to_owned).collect();
+        if block.is_in_force() {
+            block.set_list("aliases", &names.aliases(&aliases, *line, &inner.name("aliases"), losses));
+        }
+        inner.end(losses);
+        families.push(block);
+    }
+    families
+}
+
+/// The rules, and the tables of classes that say something.
+fn policy(section: &mut Section<'_>, policy: &mut Block, losses: &mut Losses) -> Vec<Block> {
+    let Some(entry) = section.entry("policy") else { return Vec::new() };
+    let mut inner = Section::new("policy", &entry.node, losses);
+    policy.set_some("default_class", inner.text("default_class", losses));
+    let classes = classes(&mut inner, policy, losses);
+    // There zero stands for the default of these.
+    let idle = inner.duration("interactive_idle_before_background", losses).filter(|idle| idle != "0s");
+    policy.set_some("interactive_idle", idle);
+    policy.set_some("background_max_starvation", inner.duration("background_max_starvation", losses));
+    policy.set_some("background_share", inner.number("background_share", losses));
+    policy.set_some("batch_max_starvation", inner.duration("batch_max_starvation", losses));
+    policy.set_some("min_residency", inner.duration("min_residency", losses));
+    policy.set_some("eviction", inner.text("eviction", losses));
+    let chunk = inner.count("embedding_chunk_size", losses).filter(|chunk| *chunk > 0);
+    policy.set_some("embedding_chunk", chunk.and_then(|chunk| i64::try_from(chunk).ok()));
+    inner.end(losses);
+    classes
+}
+
+fn classes(inner: &mut Section<'_>, policy: &mut Block, losses: &mut Losses) -> Vec<Block> {
+    let entries = inner.entry("classes").map_or(&[][..], |entry| entry.node.entries());
+    let mut blocks = Vec::new();
+    for Entry { key, line, node } in entries {
+        if !Class::ALL.iter().any(|class| class.name() == key) {
+            losses.add(*line, format!("policy.classes.{key}"), "is none of interactive, background and batch");
+            continue;
+        }
+        let mut class = Section::new(format!("policy.classes.{key}"), node, losses);
+        let mut block = Block::table(&format!("policy.classes.{key}"));
+        // The weights of both only count in proportion: 100, 30 and 10 there are 1, 0.3 and 0.1 here.
+        let priority = class.number("priority", losses).filter(|priority| *priority > 0.0);
+        block.set_some("weight", priority.map(|priority| priority / 100.0));
+        match key.as_str() {
+            "interactive" => {
+                policy.set_some("hot_ttl", class.duration("hot_ttl", losses).filter(|ttl| ttl != "0s"));
+            }
+            _ => class.lost("hot_ttl", "only interactive work makes models hot", losses),
+        }
+        class.end(losses);
+        blocks.push(block);
+    }
+    blocks
+}
+
+/// A path with `~` put in.
+fn home(path: &str, environment: &Environment<'_>) -> String {
+    match path.strip_prefix('~') {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => {
+            environment("HOME").map_or_else(|| path.to_owned(), |home| format!("{home}{rest}"))
+        }
+        Some(_) | None => path.to_owned(),
+    }
+}

@@ -1,0 +1,273 @@
+//! YAML as a tree in which everything knows its line, so that whoever is told of a setting can find it.
+//!
+//! Scalars stay the text that they are: whether `16384` is a number or a name is for whoever asks. Anchors, aliases and merge
+//! keys (`<<`) are resolved. A file is a few hundred lines that somebody wrote, and one that pretends to be more is refused
+//! before it grows: aliases can make gigabytes of a hundred bytes.
+
+use std::{collections::BTreeMap, fmt};
+
+use saphyr_parser::{Event, Parser, ScalarStyle};
+
+/// A value and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// From 1.
+    pub line: usize,
+    pub value: Value,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    Null,
+    Text(String),
+    List(Vec<Node>),
+    Map(Vec<Entry>),
+}
+
+/// A key of a mapping with its value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    pub key: String,
+    /// Of the key.
+    pub line: usize,
+    pub node: Node,
+}
+
+/// What is wrong, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct YamlError {
+    pub line: usize,
+    pub what: String,
+}
+
+impl fmt::Display for YamlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.what)
+    }
+}
+
+/// The most values of a file, those that aliases repeat counted again.
+const MOST: usize = 100_000;
+/// The deepest that values may lie within each other.
+const DEEPEST: usize = 64;
+
+/// The first document of `text`; nothing at all is an empty mapping.
+pub fn parse(text: &str) -> Result<Node, YamlError> {
+    let mut building = Building::default();
+    for event in Parser::new_from_str(text) {
+        let (event, span) = event.map_err(|wrong| YamlError {
+            line: wrong.marker().line(),
+            what: format!("is no YAML: {}", wrong.info()),
+        })?;
+        if matches!(event, Event::DocumentEnd) {
+            break;
+        }
+        building.take(event, span.start.line())?;
+    }
+    Ok(building.whole.unwrap_or(Node { line: 1, value: Value::Map(Vec::new()) }))
+}
+
+#[derive(Default)]
+struct Building {
+    open: Vec<Open>,
+    anchors: BTreeMap<usize, Node>,
+    whole: Option<Node>,
+    values: usize,
+}
+
+/// A list or mapping that has not ended.
+struct Open {
+    line: usize,
+    anchor: usize,
+    holds: Holds,
+}
+
+enum Holds {
+    List(Vec<Node>),
+    Map { entries: Vec<Entry>, merged: Vec<Node>, key: Option<(String, usize)> },
+}
+
+impl Building {
+    fn take(&mut self, event: Event<'_>, line: usize) -> Result<(), YamlError> {
+        match event {
+            Event::Scalar(text, style, anchor, _) => {
+                let plain = style == ScalarStyle::Plain;
+                let value = match &*text {
+                    "" | "~" | "null" | "Null" | "NULL" if plain => Value::Null,
+                    _ => Value::Text(text.into_owned()),
+                };
+                self.close(Node { line, value }, anchor)
+            }
+            Event::SequenceStart(anchor, _) => self.open(line, anchor, Holds::List(Vec::new())),
+            Event::MappingStart(anchor, _) => {
+                self.open(line, anchor, Holds::Map { entries: Vec::new(), merged: Vec::new(), key: None })
+            }
+            Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
+                Some(Open { line, anchor, holds: Holds::List(list) }) => {
+                    self.close(Node { line, value: Value::List(list) }, anchor)
+                }
+                Some(Open { line, anchor, holds: Holds::Map { entries, merged, .. } }) => {
+                    let value = Value::Map(with_merged(entries, &merged)?);
+                    self.close(Node { line, value }, anchor)
+                }
+                None => Ok(()),
+            },
+            Event::Alias(anchor) => {
+                let meant = self.anchors.get(&anchor).cloned();
+                let meant = meant.ok_or_else(|| wrong(line, "an alias stands within what it stands for"))?;
+                self.values += size(&meant);
+                self.close(meant, 0)
+            }
+            Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentStart(_) | Event::DocumentEnd => {
+                Ok(())
+            }
+        }
+    }
+
+    fn open(&mut self, line: usize, anchor: usize, holds: Holds) -> Result<(), YamlError> {
+        if self.open.len() == DEEPEST {
+            return Err(wrong(line, &format!("lies more than {DEEPEST} levels deep")));
+        }
+        self.open.push(Open { line, anchor, holds });
+        Ok(())
+    }
+
+    /// A value is complete: it goes where it belongs.
+    fn close(&mut self, node: Node, anchor: usize) -> Result<(), YamlError> {
+        self.values += 1;
+        if self.values > MOST {
+            return Err(wrong(node.line, &format!("the file has more than {MOST} values")));
+        }
+        // Zero is the parser's word for none.
+        if anchor != 0 {
+            self.anchors.insert(anchor, node.clone());
+        }
+        match self.open.last_mut().map(|open| &mut open.holds) {
+            None => self.whole = Some(node),
+            Some(Holds::List(list)) => list.push(node),
+            Some(Holds::Map { entries, merged, key }) => match key.take() {
+                None => *key = Some(key_of(&node)?),
+                Some((name, _)) if name == "<<" => merged.push(node),
+                Some((name, line)) => {
+                    if entries.iter().any(|entry| entry.key == name) {
+                        return Err(wrong(line, &format!("`{name}` is given twice")));
+                    }
+                    entries.push(Entry { key: name, line, node });
+                }
+            },
+        }
+        Ok(())
+    }
+}
+
+fn key_of(node: &Node) -> Result<(String, usize), YamlError> {
+    match &node.value {
+        Value::Text(text) => Ok((text.clone(), node.line)),
+        Value::Null => Ok(("null".to_owned(), node.line)),
+        Value::List(_) | Value::Map(_) => Err(wrong(node.line, "a key has to be a text")),
+    }
+}
+
+/// The entries, and those of `merged` mappings whose keys they do not have.
+fn with_merged(mut entries: Vec<Entry>, merged: &[Node]) -> Result<Vec<Entry>, YamlError> {
+    for node in merged {
+        let maps = match &node.value {
+            Value::List(list) => list.as_slice(),
+            Value::Map(_) | Value::Null | Value::Text(_) => std::slice::from_ref(node),
+        };
+        for map in maps {
+            let Value::Map(more) = &map.value else { return Err(wrong(map.line, "`<<` takes mappings")) };
+            for entry in more {
+                if !entries.iter().any(|other| other.key == entry.key) {
+                    entries.push(entry.clone());
+                }
+            }
+        }
+    }
+    Ok(entries)
+}
+
+fn size(node: &Node) -> usize {
+    match &node.value {
+        Value::Null | Value::Text(_) => 1,
+        Value::List(list) => 1 + list.iter().map(size).sum::<usize>(),
+        Value::Map(entries) => 1 + entries.iter().map(|entry| size(&entry.node)).sum::<usize>(),
+    }
+}
+
+fn wrong(line: usize, what: &str) -> YamlError {
+    YamlError { line, what: what.to_owned() }
+}
+
+impl Node {
+    pub fn text(&self) -> Option<&str> {
+        match &self.value {
+            Value::Text(text) => Some(text),
+            Value::Null | Value::List(_) | Value::Map(_) => None,
+        }
+    }
+
+    pub fn entries(&self) -> &[Entry] {
+        match &self.value {
+            Value::Map(entries) => entries,
+            Value::Null | Value::Text(_) | Value::List(_) => &[],
+        }
+    }
+
+    pub fn items(&self) -> &[Node] {
+        match &self.value {
+            Value::List(list) => list,
+            Value::Null | Value::Text(_) | Value::Map(_) => &[],
+        }
+    }
+
+    /// What a person would call it.
+    pub fn kind(&self) -> &'static str {
+        match &self.value {
+            Value::Null => "nothing",
+            Value::Text(_) => "a single value",
+            Value::List(_) => "a list",
+            Value::Map(_) => "a mapping",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn get<'n>(node: &'n Node, key: &str) -> &'n Node {
+        &node.entries().iter().find(|entry| entry.key == key).unwrap_or_else(|| panic!("no {key}")).node
+    }
+
+    #[test]
+    fn everything_knows_its_line_and_merged_keys_yield_to_own_ones() {
+        let text = "base: &base\n  a: 1\n  b: [x, 'y']\n\nown:\n  <<: *base\n  a: 2\nnone: ~\n";
+        let root = parse(text).unwrap();
+        assert_eq!(get(get(&root, "own"), "a").text(), Some("2"));
+        assert_eq!(get(get(&root, "own"), "b").items().len(), 2);
+        assert_eq!(get(&root, "own").entries()[0].line, 7);
+        assert_eq!(get(&root, "none").value, Value::Null);
+        assert_eq!(parse("").unwrap().entries(), []);
+    }
+
+    #[test]
+    fn what_is_no_tree_of_a_reasonable_size_is_refused_with_its_line() {
+        let bomb: String = (1..12).fold("a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n".to_owned(), |text, at| {
+            format!("{text}a{at}: &a{at} [{}]\n", vec![format!("*a{}", at - 1); 10].join(","))
+        });
+        for (text, line, part) in [
+            ("a: 1\nb: 2\na: 3\n", 3, "given twice"),
+            ("a: [1\nb: 2", 2, "is no YAML"),
+            (bomb.as_str(), 4, "more than 100000 values"),
+            (&"[".repeat(100), 1, "levels deep"),
+            ("<<: 3\n", 1, "takes mappings"),
+            ("? [a]\n: 1\n", 1, "a key has to be a text"),
+            ("a: &a [*a]\n", 1, "alias"),
+        ] {
+            let wrong = parse(text).unwrap_err();
+            assert!(wrong.what.contains(part), "{wrong}");
+            assert_eq!(wrong.line, line, "{wrong}");
+        }
+    }
+}

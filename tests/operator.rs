@@ -1,0 +1,186 @@
+//! What operators run beside a daemon, as processes: `config import`, `status`, `bench`.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    path::PathBuf,
+    process::{Child, Command, Output, Stdio},
+};
+
+use serde_json::Value;
+
+/// A simulated card with a model for chats and one for vectors, whose times are what a measurement has to find.
+const CARD: &str = r#"
+[server]
+state_dir = "state"
+
+[[devices]]
+name = "gpu"
+backend = "simulated"
+memory = "8GiB"
+load = { fixed = "300ms" }
+
+[models.chat]
+footprint = "4GiB"
+slots = 4
+pinned = true
+preload = true
+service = { kind = "slots", prefill_fixed = "20ms", prefill_per_token = "1ms", decode_alpha = "12ms", decode_beta = "6ms" }
+
+[models.vectors]
+footprint = "512MiB"
+batch = { max = 32 }
+capabilities = ["embedding"]
+service = { kind = "batch", alpha = "80ms", beta = "10ms" }
+"#;
+
+struct Daemon {
+    child: Child,
+    url: String,
+}
+
+impl Daemon {
+    fn start(arguments: &[&str]) -> Daemon {
+        let mut child = windtunnel(&["serve", "--listen", "127.0.0.1:0", "--state-dir"])
+            .arg(folder("daemon").join("state"))
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("it starts");
+        let mut first = String::new();
+        let out = child.stdout.take().expect("stdout is piped");
+        BufReader::new(out).read_line(&mut first).expect("it says where it listens");
+        Daemon { child, url: first.trim().to_owned() }
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+fn folder(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("operator").join(name);
+    drop(fs::remove_dir_all(&folder));
+    fs::create_dir_all(&folder).expect("the target folder can be written");
+    folder
+}
+
+fn windtunnel(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_windtunnel"));
+    // Nothing that the user of this machine has learned or configured may matter.
+    command.env("HOME", env!("CARGO_TARGET_TMPDIR")).env_remove("XDG_STATE_HOME").env_remove("XDG_CONFIG_HOME");
+    command.args(arguments);
+    command
+}
+
+fn run(arguments: &[&str]) -> Output {
+    windtunnel(arguments).stdin(Stdio::null()).output().expect("it runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn an_imported_configuration_is_one_that_the_daemon_reads() {
+    let folder = folder("import");
+    let written = folder.join("windtunnel.toml").display().to_string();
+    let import = ["config", "import", "gridcore", "tests/import/gridcore.yaml", "--output", &written];
+    let out = run(&import);
+    assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+    assert!(text(&out.stderr).contains("gridcore.yaml:14: `runtimes.llamacpp.port_range`"), "{}", text(&out.stderr));
+
+    let check = run(&["check", &written]);
+    // The model files are not there, which is another thing than a configuration that cannot be used.
+    assert_eq!(check.status.code(), Some(1), "{}{}", text(&check.stdout), text(&check.stderr));
+
+    fs::write(&written, "mine").expect("it can be written");
+    let again = run(&import);
+    assert_eq!(again.status.code(), Some(2));
+    assert!(text(&again.stderr).contains("--force"), "{}", text(&again.stderr));
+    assert_eq!(fs::read_to_string(&written).expect("it is there"), "mine");
+    assert_eq!(run(&[&import[..], &["--force"]].concat()).status.code(), Some(0));
+    let replaced = fs::read_to_string(&written).expect("it is there");
+    let printed = run(&import[..4]);
+    assert_eq!(replaced, text(&printed.stdout));
+}
+
+#[test]
+fn status_tells_of_a_daemon_and_of_none() {
+    let daemon = Daemon::start(&["--simulated"]);
+    let out = run(&["status", "--url", &daemon.url]);
+    let page = text(&out.stdout);
+    assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+    for part in ["serving", "gpu0", "nobody waits", "GiB: "] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    let json = run(&["status", "--url", &daemon.url, "--format", "json"]);
+    let json: Value = serde_json::from_slice(&json.stdout).expect("it is JSON");
+    assert_eq!(json["status"]["devices"][0]["device"], "gpu0", "{json}");
+    assert!(json["events"]["last"].is_u64(), "{json}");
+
+    let watch = run(&["status", "--url", &daemon.url, "--watch"]);
+    assert_eq!(watch.status.code(), Some(2));
+    assert!(text(&watch.stderr).contains("needs a terminal"), "{}", text(&watch.stderr));
+
+    let url = daemon.url.clone();
+    drop(daemon);
+    let silent = run(&["status", "--url", &url]);
+    assert_eq!(silent.status.code(), Some(1));
+    assert!(text(&silent.stderr).contains("no daemon answers at"), "{}", text(&silent.stderr));
+    assert_eq!(run(&["status", "--url", "nonsense"]).status.code(), Some(2));
+}
+
+/// Within a third of what it truly is: machines that test are busy.
+fn near(found: &Value, truth: f64, slack: f64) -> bool {
+    found.as_f64().is_some_and(|found| (found - truth).abs() <= truth / 3.0 + slack)
+}
+
+#[test]
+fn a_measurement_finds_the_times_of_a_simulated_card() {
+    let folder = folder("bench");
+    let config = folder.join("card.toml");
+    fs::write(&config, CARD).expect("it can be written");
+    let config = config.display().to_string();
+    let rest = ["--prompt-tokens", "160", "--output-tokens", "24", "--rounds", "1", "--format", "json"];
+    let out = run(&[&["bench", "--config", &config], &rest[..]].concat());
+    assert_eq!(out.status.code(), Some(0), "{}{}", text(&out.stdout), text(&out.stderr));
+    let found: Value = serde_json::from_slice(&out.stdout).expect("it is JSON");
+    let [chat, vectors] = [&found["models"][0], &found["models"][1]];
+    assert_eq!((&chat["model"], &vectors["model"]), (&"chat".into(), &"vectors".into()));
+    let service = &chat["service"];
+    assert!(near(&service["prefill_per_token_ms"], 1.0, 0.1), "{service}");
+    assert!(near(&service["prefill_fixed_ms"], 20.0, 10.0), "{service}");
+    // One generation takes 18 ms a token, four side by side 36; on a busy machine they may begin so late that they hardly
+    // meet.
+    let number = |name: &str| service[name].as_f64().unwrap_or(f64::NAN);
+    let token = |at_once: f64| number("decode_alpha_ms") + at_once * number("decode_beta_ms");
+    assert!(near(&token(1.0).into(), 18.0, 1.0) && (15.0..50.0).contains(&token(4.0)), "{service}");
+    assert_eq!(vectors["service"]["kind"], "batch", "{vectors}");
+    // Whole requests, so no less than the card takes, and more where the machine is busy.
+    let points = found["points"].as_array().expect("a list");
+    let inputs: Vec<&Value> = points.iter().filter(|point| point["measured"] == "inputs").collect();
+    assert_eq!(inputs.iter().filter_map(|point| point["size"].as_u64()).collect::<Vec<_>>(), [1, 2, 4, 8, 16, 32]);
+    for point in inputs {
+        let (size, millis) = (point["size"].as_f64().unwrap_or(f64::NAN), point["ms"].as_f64().unwrap_or(f64::NAN));
+        assert!(millis >= 80.0 + 10.0 * size - 2.0, "{point}");
+    }
+    assert_eq!(chat["holds_bytes"], 4_u64 << 30, "{chat}");
+    assert!(chat["load_seconds"].as_f64().is_some_and(|seconds| seconds > 0.25), "{chat}");
+}
+
+#[test]
+fn a_model_that_is_not_there_is_not_measured() {
+    let config = folder("no-model").join("card.toml");
+    fs::write(&config, CARD).expect("it can be written");
+    let out = run(&["bench", "chta", "--config", &config.display().to_string()]);
+    assert_eq!(out.status.code(), Some(2));
+    assert!(text(&out.stderr).contains("chat"), "{}", text(&out.stderr));
+    let silent = run(&["bench", "chat", "--url", "http://127.0.0.1:1"]);
+    assert_eq!(silent.status.code(), Some(1), "{}", text(&silent.stderr));
+}
