@@ -5,7 +5,7 @@ use super::{
     plan::Wanting,
     victims::{Relief, Victims},
 };
-use crate::{Bytes, Class, DeviceId, Effects, MonitorHealth, Scheduler, Time, WaitReason};
+use crate::{Bytes, Class, DeviceId, Effects, ModelId, MonitorHealth, Scheduler, Time, WaitReason};
 
 /// How a model can be had on a device.
 #[derive(Clone, Debug)]
@@ -146,6 +146,9 @@ impl Scheduler {
         match self.victims(device, by, bytes(short).get()) {
             Relief::Enough(victims) => Way::Evict(victims, missing, bytes(short)),
             Relief::NotYet(most, until) => {
+                if self.is_unsettled(model, device, available) {
+                    return Way::No(WaitReason::FreeingMemory { device, missing }, until);
+                }
                 let foreign = self.devices[device.index()].memory.foreign;
                 if i128::from(foreign.plus(most).get()) >= short {
                     // Others may have left meanwhile: a reading that has grown old is asked for again.
@@ -155,6 +158,14 @@ impl Scheduler {
                 Way::No(WaitReason::NoRoom { device, until }, until)
             }
         }
+    }
+
+    /// Whether a model lacks memory only because its last load ran out, and it is not known yet why. What it needs is believed to
+    /// be more than there was; if what leaves would do for what was tried, nobody is in its way.
+    fn is_unsettled(&self, model: ModelId, device: DeviceId, available: i128) -> bool {
+        let coming = i128::from(self.coming(device).get());
+        let open = self.raised(model, device).and_then(|raised| raised.open);
+        open.is_some_and(|open| i128::from(open.tried.get()) <= available + coming)
     }
 }
 
