@@ -1,6 +1,7 @@
 //! How a model can be had on a device, and on which of them best.
 
 use super::{
+    books::Search,
     pending::Guarded,
     plan::Wanting,
     victims::{Relief, Victims},
@@ -140,10 +141,7 @@ impl Scheduler {
         if means == Means::Free {
             return Way::No(WaitReason::NoRoom { device, until: None }, None);
         }
-        if by.class == Class::Interactive {
-            self.contest(device, by.job);
-        }
-        match self.victims(device, by, bytes(short).get()) {
+        match self.relief(device, by, bytes(short).get()) {
             Relief::Enough(victims) => Way::Evict(victims, missing, bytes(short)),
             Relief::NotYet(most, until) => {
                 if self.is_unsettled(model, device, available) {
@@ -158,6 +156,20 @@ impl Scheduler {
                 Way::No(WaitReason::NoRoom { device, until }, until)
             }
         }
+    }
+
+    /// Who could go for a head, if that frees so much.
+    fn relief(&mut self, device: DeviceId, by: &Wanting, missing: u64) -> Relief {
+        let search = Search::of(by.class, by.class == Class::Batch && self.is_long_overdue(by));
+        if let Some(known) = self.known_relief(device, search, by.job, missing) {
+            return known;
+        }
+        if by.class == Class::Interactive {
+            self.contest(device, by.job);
+        }
+        let relief = self.victims(device, by, missing);
+        self.keep_fruitless(device, search, by.job, &relief);
+        relief
     }
 
     /// Whether a model lacks memory only because its last load ran out, and it is not known yet why. What it needs is believed to
