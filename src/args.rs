@@ -230,7 +230,8 @@ pub struct ReplayArgs {
   windtunnel fuzz --as-is found/fuzz-17.toml   look again at a world that was found
 
 Every world is checked after every step. One that breaks a rule is made as small as it can be and written into the folder
-of --out as a scenario. Exit codes: 0 nothing was found, 1 a rule is broken, 2 bad input, 130 interrupted.")]
+of --out as a scenario. What a daemon's configuration does not say, such as how long its models take, is taken from what was
+learned of them and from their files, else assumed, and the output says so. Exit codes: 0 nothing was found, 1 a rule is broken, 2 bad input, 130 interrupted.")]
 pub struct FuzzArgs {
     /// A scenario or configuration: what it configures stays, requests and faults vary; default: everything is random.
     pub config: Option<PathBuf>,

@@ -3,13 +3,13 @@
 
 use std::path::{Path, PathBuf};
 
-use windtunnel_config::{Backend, Daemon, DaemonFile, FoundDevice, Launch};
+use windtunnel_config::{Backend, Daemon, DaemonFile, FoundDevice, Launch, Override};
 use windtunnel_core::{Bytes, Capacity, DeviceId, DeviceKind, ModelId};
 use windtunnel_live::{
     model_files::{Explained, ModelFiles, site},
     monitor::{Reading, devices},
     places,
-    profiles::{self, Store, Subjects},
+    profiles::{self, Store, Stored, Subjects},
 };
 
 use crate::{failure::Failure, session::Session};
@@ -69,8 +69,13 @@ impl Inventory {
     pub fn load(path: Option<&Path>, session: &Session) -> Result<Inventory, Failure> {
         let path = path.map_or_else(usual, |path| Ok(path.to_owned()))?;
         let file = DaemonFile::load(&path)?;
+        Inventory::of(&file, path, &session.overrides)
+    }
+
+    /// What is known of the configuration in `file`, which lies at `path`.
+    pub fn of(file: &DaemonFile, path: PathBuf, overrides: &[Override]) -> Result<Inventory, Failure> {
         let found = devices::devices(places::program(Path::new("llama-server")).as_deref());
-        let daemon = file.resolve(&session.overrides, &found)?;
+        let daemon = file.resolve(overrides, &found)?;
         let (profiles, remarks) = store(daemon.server.state_dir.as_deref())?;
         let subjects = profiles::subjects(&daemon, |model| runtime(&daemon, model));
         Ok(Inventory { path, daemon, profiles, subjects, remarks })
@@ -112,10 +117,15 @@ impl Inventory {
 
     /// What is known best: a measurement, then what the configuration says, then the estimate.
     fn footprint(&self, model: ModelId, device: DeviceId, estimate: Option<Bytes>) -> (Option<Bytes>, Origin) {
-        let stored = self.subjects.get(&(model, device)).and_then(|subject| self.profiles.get(subject)?.footprint);
+        let stored = self.learned(model, device).and_then(|stored| stored.footprint);
         let configured = self.daemon.footprints.get(model.index()).and_then(|one| one.estimate.or(one.truth));
         let all = [(stored, Origin::Measured), (configured, Origin::Configured), (estimate, Origin::Estimated)];
         all.into_iter().find(|(bytes, _)| bytes.is_some()).unwrap_or((None, Origin::Unknown))
+    }
+
+    /// What earlier runs learned of a model on a device.
+    pub fn learned(&self, model: ModelId, device: DeviceId) -> Option<&Stored> {
+        self.profiles.get(self.subjects.get(&(model, device))?)
     }
 
     /// Looks at a device; an error says why it cannot be read.

@@ -196,6 +196,7 @@ impl Scheduler {
         self.check_instances()?;
         self.check_devices()?;
         self.check_counts()?;
+        self.check_books()?;
         self.check_work_conservation()
     }
 

@@ -4,7 +4,11 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{InstanceId, Mode, ModelId, Ppm, Span, Time, memory::Memory, residency::Pending};
+use crate::{
+    InstanceId, Mode, ModelId, Ppm, Span, Time,
+    memory::Memory,
+    residency::{Books, Pending},
+};
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct DeviceState {
@@ -40,6 +44,9 @@ pub(crate) struct DeviceState {
     /// An interactive job waits for memory of models that have turns; only within a pass.
     #[serde(skip)]
     pub contested: bool,
+    /// What the planner adds up; only within a pass.
+    #[serde(skip)]
+    pub books: Books,
 }
 
 /// A batch turn under way.
@@ -69,6 +76,7 @@ impl Default for DeviceState {
             interactive_load: None,
             background_lacks: false,
             contested: false,
+            books: Books::default(),
         }
     }
 }

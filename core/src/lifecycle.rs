@@ -56,6 +56,7 @@ impl Scheduler {
             turn_since: None,
         });
         self.devices[device.index()].instances.push(id);
+        self.enlist(model, device, id);
         Some(id)
     }
 
@@ -150,8 +151,29 @@ impl Scheduler {
         self.await_release(id, effects);
         let instance = &mut self.instances[id.index()];
         instance.slot = Slot::Gone;
-        let device = instance.device;
+        let (model, device) = (instance.model, instance.device);
         self.devices[device.index()].instances.retain(|&other| other != id);
+        self.models[model.index()].instances.retain(|&other| other != id);
+    }
+
+    /// Enters an instance among those of its model.
+    fn enlist(&mut self, model: ModelId, device: DeviceId, id: InstanceId) {
+        let Some(state) = self.models.get_mut(model.index()) else { return };
+        let place = |other: &InstanceId| (self.instances[other.index()].device, *other);
+        let at = state.instances.partition_point(|other| place(other) < (device, id));
+        state.instances.insert(at, id);
+    }
+
+    /// Makes the lists of instances by model anew, which a checkpoint leaves out.
+    pub(crate) fn enlist_all(&mut self) {
+        self.models.iter_mut().for_each(|model| model.instances.clear());
+        for device in (0..self.devices.len() as u32).map(DeviceId) {
+            for id in self.devices[device.index()].instances.clone() {
+                if let Some(model) = self.instances.get(id.index()).map(|instance| instance.model) {
+                    self.enlist(model, device, id);
+                }
+            }
+        }
     }
 
     pub(crate) fn exited(&mut self, id: InstanceId, effects: &mut Effects) {

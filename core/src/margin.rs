@@ -2,9 +2,10 @@
 //!
 //! A bounded proportional-integral controller. The integral grows by a 256th of itself with a miss and shrinks by a
 //! hundredth of that with a job that is in time, so it rests where one in a hundred is late. While hardly any is late a refusal
-//! counts as a job in time: a margin that refuses nearly everything learns as fast as another. Where none is late at all, as in
-//! the beginning, nothing is known of how far it is from the right one, and a refusal counts sixteenfold. The proportional part
-//! adds half of the smoothed miss rate beyond the target while the integral catches up. The integral stays within a quarter and four (anti-windup).
+//! counts as a job in time: a margin that refuses nearly everything learns as fast as another. Before the first one is late
+//! nothing is known of how far it is from the right one, and a refusal counts sixteenfold; afterwards it is near, and such
+//! haste would only overshoot, the more the more are refused. The proportional part adds half of the smoothed miss rate beyond
+//! the target while the integral catches up. The integral stays within a quarter and four (anti-windup).
 
 use serde::{Deserialize, Serialize};
 
@@ -23,10 +24,9 @@ const SLOWNESS: u64 = 256;
 const SMOOTHING: u64 = 64;
 /// Whether hardly any job is late is said over so many.
 const LONG_SMOOTHING: u64 = 2048;
-/// Fewer late jobs than this are hardly any, and fewer than that are none.
+/// Fewer late jobs than this are hardly any.
 const HARDLY_ANY: u64 = TARGET / 2;
-const NONE: u64 = TARGET / 64;
-/// A refusal counts for so many jobs in time where none is late.
+/// A refusal counts for so many jobs in time while none has ever been late.
 const HASTE: u64 = 16;
 /// A margin is noted again when it has moved by one part in so many.
 const WORTH_NOTING: u64 = 16;
@@ -38,7 +38,7 @@ pub(crate) struct Margin {
     /// Late jobs per million, smoothed.
     missed: u64,
     noted: u64,
-    /// The same, smoothed over many more.
+    /// The same, smoothed over many more; zero only until the first is late.
     lately: u64,
 }
 
@@ -70,12 +70,13 @@ impl Margin {
             Verdict::Late => (self.integral + step * (ONE - TARGET) / ONE, ONE),
             Verdict::InTime => (self.integral - step * TARGET / ONE, 0),
             Verdict::Refused if self.lately > HARDLY_ANY => return,
-            Verdict::Refused if self.lately >= NONE => (self.integral - step * TARGET / ONE, 0),
+            Verdict::Refused if self.lately > 0 => (self.integral - step * TARGET / ONE, 0),
             Verdict::Refused => (self.integral - step * TARGET * HASTE / ONE, 0),
         };
         self.integral = integral.clamp(LEAST, MOST);
         self.missed = (self.missed * (SMOOTHING - 1) + seen) / SMOOTHING;
-        self.lately = (self.lately * (LONG_SMOOTHING - 1) + seen) / LONG_SMOOTHING;
+        let lately = (self.lately * (LONG_SMOOTHING - 1) + seen) / LONG_SMOOTHING;
+        self.lately = lately.max(self.lately.min(1));
     }
 
     fn parts(&self) -> u64 {
@@ -165,6 +166,7 @@ mod tests {
         hardly.steer(Verdict::Late);
         let before = hardly.integral * 1000 / UNIT;
         assert_eq!((before, after(256, hardly)), (1003, 993), "one in a hundred steps of a 256th");
+        assert_eq!(after(25_600, hardly), 369, "and no haste however long ago that was");
         (0..20).for_each(|_| hardly.steer(Verdict::Late));
         assert_eq!(after(10_000, hardly), hardly.integral * 1000 / UNIT, "with too many late they say nothing");
     }

@@ -33,6 +33,7 @@ impl Scheduler {
     /// When the checkpoint contradicts itself: where, and how.
     pub fn restore(checkpoint: Checkpoint) -> Result<Scheduler, Unsound> {
         let mut scheduler = checkpoint.into_state();
+        scheduler.enlist_all();
         scheduler.look_at_tables()?;
         scheduler.look_at_jobs()?;
         scheduler.look_at_lines()?;

@@ -104,6 +104,9 @@ pub(crate) struct ModelState {
     /// Where it was evicted last, and for which model, while that is still to be loaded.
     pub evicted_for: Option<(DeviceId, ModelId)>,
     pub loads: Loads,
+    /// Its instances that are not gone, by device and id.
+    #[serde(skip)]
+    pub instances: Vec<InstanceId>,
 }
 
 /// What waits, per class.

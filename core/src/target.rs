@@ -168,8 +168,7 @@ impl Scheduler {
 
     /// Instances of a model that are not gone.
     pub(crate) fn instances_of(&self, model: ModelId) -> impl Iterator<Item = InstanceId> {
-        let live = self.devices.iter().flat_map(|device| device.instances.iter().copied());
-        live.filter(move |id| self.instances[id.index()].model == model)
+        self.models.get(model.index()).map_or(&[][..], |state| &state.instances).iter().copied()
     }
 
     /// The instances that take jobs from a line.

@@ -217,8 +217,13 @@ fn a_header_is_parsed_once_until_its_file_changes() {
     cache.header(&path).expect_err("what is gone is not remembered");
 }
 
+/// How many of each kind are tried: `WINDTUNNEL_CASES`, for a longer search.
+fn cases() -> u32 {
+    std::env::var("WINDTUNNEL_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(2_000)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig::with_cases(cases()))]
 
     /// Whatever is changed in a header, it is read or refused, and an error's place is in the file.
     #[test]

@@ -1,5 +1,6 @@
 //! `windtunnel fuzz`: random worlds are searched for a broken rule; what is found is written as a scenario.
 
+mod imagined;
 mod watchdog;
 
 use std::{
@@ -18,6 +19,7 @@ use windtunnel_config::{Override, ScenarioFile, parse_span};
 use windtunnel_core::Class;
 use windtunnel_sim::fuzz::{Find, Findings, Frozen, Ground, Progress, Pulses, Search, Tally, as_it_stands};
 
+use self::imagined::{Imagined, imagined};
 use crate::{
     args::{Format, FuzzArgs},
     failure::Failure,
@@ -47,30 +49,52 @@ pub fn run(args: &FuzzArgs, session: &Session) -> Result<(), Failure> {
     if let (true, Some((path, file))) = (args.as_is, &file) {
         return once(path, file, &args.out, session);
     }
-    let overrides = own_overrides(session);
-    let ground = file.map(|(path, file)| Ground::new(&file, path, &overrides)).transpose()?;
+    let (ground, assumed) = match file {
+        Some((path, file)) => ground(path, &file, session)?,
+        None => (None, Vec::new()),
+    };
     let seed = session.seed.unwrap_or_else(fresh_seed);
     let budget = Budget::new(args)?;
     let progress = session.searching("searching", &budget.over);
     let (search, pulses) = (Search { seed, ground }, Pulses::new(rayon::current_num_threads()));
-    let (format, started) = (session.format, budget.started);
-    let stuck = |findings: &Findings| end_stuck(deliver(seed, findings, &args.out, format, started.elapsed()));
+    let about = About { seed, assumed: &assumed, started: budget.started };
+    let format = session.format;
+    let stuck = |findings: &Findings| end_stuck(deliver(about, findings, &args.out, format));
     let findings =
         watchdog::watched(&pulses, stuck, || search.run(&session.control, &pulses, |so_far| budget.allows(so_far)))?;
     drop(progress);
-    deliver(seed, &findings, &args.out, format, started.elapsed())?;
+    deliver(about, &findings, &args.out, format)?;
     if !findings.finds.is_empty() {
         return Err(Failure::Unmet);
     }
     session.unless_interrupted(&format!("{} worlds were searched and nothing was found", findings.worlds))
 }
 
+/// What was searched.
+#[derive(Clone, Copy)]
+struct About<'a> {
+    seed: u64,
+    /// What the user's configuration does not say.
+    assumed: &'a [String],
+    started: Instant,
+}
+
+/// What worlds are variations of, and what was assumed to make it.
+fn ground(path: &Path, file: &ScenarioFile, session: &Session) -> Result<(Option<Ground>, Vec<String>), Failure> {
+    let overrides = own_overrides(session);
+    if !file.is_configuration() {
+        return Ok((Some(Ground::new(file, path, &overrides)?), Vec::new()));
+    }
+    let Imagined { file, assumed } = imagined(path, &overrides, session)?;
+    Ok((Some(Ground::new(&file, path, &[])?), assumed))
+}
+
 /// Writes and says what was found.
-fn deliver(seed: u64, findings: &Findings, out: &Path, format: Format, took: Duration) -> Result<(), Failure> {
+fn deliver(about: About<'_>, findings: &Findings, out: &Path, format: Format) -> Result<(), Failure> {
     let files = write(out, findings)?;
     print(&match format {
-        Format::Table => table(seed, findings, &files, took),
-        Format::Json => format!("{}\n", as_json(seed, findings, &files, took)),
+        Format::Table => table(about, findings, &files),
+        Format::Json => format!("{}\n", as_json(about, findings, &files)),
         Format::Csv => csv(findings, &files),
     })
 }
@@ -121,7 +145,8 @@ impl Budget {
 fn once(path: &Path, file: &ScenarioFile, out: &Path, session: &Session) -> Result<(), Failure> {
     let (pulses, format, started) = (Pulses::new(1), session.format, Instant::now());
     let seed = session.seed.unwrap_or_default();
-    let stuck = |findings: &Findings| end_stuck(deliver(seed, findings, out, format, started.elapsed()));
+    let about = About { seed, assumed: &[], started };
+    let stuck = |findings: &Findings| end_stuck(deliver(about, findings, out, format));
     let (tally, found) =
         watchdog::watched(&pulses, stuck, || as_it_stands(file, path, &session.overrides, &pulses, &session.control))?;
     let (rule, message) = found.clone().unwrap_or_default();
@@ -175,15 +200,17 @@ fn rate(tally: &Tally, took: Duration) -> f64 {
     tally.steps as f64 / took.as_secs_f64().max(1e-3)
 }
 
-fn table(seed: u64, findings: &Findings, files: &[PathBuf], took: Duration) -> String {
-    let tally = &findings.tally;
-    let mut text = format!(
-        "{} worlds from seed {seed}, {} checked steps in {:.1} s ({:.0} a second)\n",
+fn table(about: About<'_>, findings: &Findings, files: &[PathBuf]) -> String {
+    let (tally, took) = (&findings.tally, about.started.elapsed());
+    let mut text: String = about.assumed.iter().map(|what| format!("assumed: {what}\n")).collect();
+    text.push_str(&format!(
+        "{} worlds from seed {}, {} checked steps in {:.1} s ({:.0} a second)\n",
         findings.worlds,
+        about.seed,
         tally.steps,
         took.as_secs_f64(),
         rate(tally, took)
-    );
+    ));
     text.push_str(&format!(
         "{} jobs completed, {} ended otherwise; {} grants ({} of the guard, {} in turns), {} loads, {} evictions, {} stops, {} steps requeued, {} breakers opened\n",
         tally.completed,
@@ -221,8 +248,8 @@ fn table(seed: u64, findings: &Findings, files: &[PathBuf], took: Duration) -> S
     text
 }
 
-fn as_json(seed: u64, findings: &Findings, files: &[PathBuf], took: Duration) -> serde_json::Value {
-    let tally = &findings.tally;
+fn as_json(about: About<'_>, findings: &Findings, files: &[PathBuf]) -> serde_json::Value {
+    let (tally, took) = (&findings.tally, about.started.elapsed());
     let finds: Vec<_> = findings
         .finds
         .iter()
@@ -241,7 +268,8 @@ fn as_json(seed: u64, findings: &Findings, files: &[PathBuf], took: Duration) ->
         })
         .collect();
     json!({
-        "seed": seed,
+        "seed": about.seed,
+        "assumed": about.assumed,
         "worlds": findings.worlds,
         "steps": tally.steps,
         "seconds": took.as_secs_f64(),

@@ -47,16 +47,7 @@ impl DaemonFile {
     pub fn resolve(&self, overrides: &[Override], found: &[FoundDevice]) -> Result<Daemon, ConfigError> {
         let sources = Sources { files: &self.sources, overrides };
         let fail = |complaints: Vec<Complaint>| Err(ConfigError::of(complaints, sources));
-        let mut root = self.root.clone();
-        let mut complaints = Vec::new();
-        for (source, one) in (self.sources.len()..).zip(overrides) {
-            if let Err((message, notes)) = one.apply(&mut root, &CONFIGURATION, source) {
-                complaints.push(Complaint { place: Place { source, start: 0, end: 0 }, message, notes });
-            }
-        }
-        if !complaints.is_empty() {
-            return fail(complaints);
-        }
+        let root = self.overridden(overrides)?;
         let findings = check_document(&root, &CONFIGURATION, WHOLE);
         if !findings.complaints.is_empty() {
             return fail(findings.complaints);
@@ -66,5 +57,20 @@ impl DaemonFile {
         let daemon = sections::daemon(&root, WHOLE, &context, found);
         let complaints = context.complaints();
         if complaints.is_empty() { Ok(daemon) } else { fail(complaints) }
+    }
+
+    /// The document with `overrides` put in place one after another.
+    pub(super) fn overridden(&self, overrides: &[Override]) -> Result<Table, ConfigError> {
+        let mut root = self.root.clone();
+        let mut complaints = Vec::new();
+        for (source, one) in (self.sources.len()..).zip(overrides) {
+            if let Err((message, notes)) = one.apply(&mut root, &CONFIGURATION, source) {
+                complaints.push(Complaint { place: Place { source, start: 0, end: 0 }, message, notes });
+            }
+        }
+        if complaints.is_empty() {
+            return Ok(root);
+        }
+        Err(ConfigError::of(complaints, Sources { files: &self.sources, overrides }))
     }
 }

@@ -5,8 +5,9 @@
 
 use serde_json::{Map, Value as Json};
 
-use super::{Node, Override, ScenarioFile, Table, Value};
+use super::{DaemonFile, Node, Override, ScenarioFile, Table, Value};
 use crate::error::ConfigError;
+use crate::sections::CONFIGURATION;
 
 impl ScenarioFile {
     /// The file laid over its base, with `overrides` put in place.
@@ -17,6 +18,21 @@ impl ScenarioFile {
         let mut root = self.overlaid(overrides)?;
         root.entries.retain(|entry| entry.key != "base");
         Ok(plain_table(&root))
+    }
+
+    /// Whether it holds nothing but what a daemon's configuration holds too, and so asks for nothing.
+    pub fn is_configuration(&self) -> bool {
+        self.keys().all(|key| CONFIGURATION.key(key).is_some())
+    }
+}
+
+impl DaemonFile {
+    /// The file with `overrides` put in place.
+    ///
+    /// # Errors
+    /// If an override names no key.
+    pub fn document(&self, overrides: &[Override]) -> Result<Json, ConfigError> {
+        Ok(plain_table(&self.overridden(overrides)?))
     }
 }
 
@@ -135,5 +151,20 @@ mod tests {
         assert_eq!(to_toml(&file.document(&[one]).unwrap()), "\n[policy]\nbackground_share = 0.25\n");
         let none = Override::parse("policy.background_shore=0.25").unwrap();
         assert!(file.document(&[none]).is_err());
+    }
+
+    #[test]
+    fn a_file_that_asks_for_something_or_has_a_base_is_no_configuration() {
+        let is = |text: &str| ScenarioFile::parse(text, Path::new("s.toml")).unwrap().is_configuration();
+        assert!(is("[server]\n[[keys]]\nname = 'k'\n[models.m]\n[policy]\n[[devices]]\nname = 'd'\n[families.f]\n"));
+        assert!(!is("[models.m]\n[[workload]]\nname = 'w'\n") && !is("title = 't'\n[models.m]\n"));
+    }
+
+    #[test]
+    fn a_daemons_file_comes_with_its_overrides() {
+        let file = DaemonFile::parse("[server]\nbody_limit = '1MiB'\n", Path::new("d.toml")).unwrap();
+        let one = Override::parse("server.body_limit=2MiB").unwrap();
+        assert_eq!(file.document(&[one]).unwrap(), serde_json::json!({ "server": { "body_limit": "2MiB" } }));
+        assert!(file.document(&[Override::parse("run.seed=1").unwrap()]).is_err());
     }
 }

@@ -96,6 +96,11 @@ impl ScenarioFile {
         context.read.into_inner()
     }
 
+    /// The keys of its first level, those of its base included.
+    pub(super) fn keys(&self) -> impl Iterator<Item = &str> {
+        self.root.entries.iter().map(|entry| entry.key.as_str())
+    }
+
     /// The document with `overrides` put in place one after another.
     pub(super) fn overlaid(&self, overrides: &[Override]) -> Result<Table, ConfigError> {
         let (root, complaints) = self.overridden(overrides);

@@ -54,13 +54,20 @@ impl Scheduler {
         }
     }
 
-    /// An instance that serves may grow beyond what is booked at once, and shrinks only after it stayed lower.
+    /// An instance may grow beyond what is booked at once, and shrinks only after it stayed lower. One that still loads has
+    /// outgrown its estimate: that is nobody else's memory, though no measurement before it has ended.
     fn processes(&mut self, snapshot: &Snapshot, effects: &mut Effects) {
         let now = self.now;
         for process in &snapshot.processes {
             let Some(used) = process.used else { continue };
             let Some(instance) = self.instances.get_mut(process.instance.index()) else { continue };
-            if instance.device != snapshot.device || !instance.slot.is_serving() {
+            if instance.device != snapshot.device {
+                continue;
+            }
+            if !instance.slot.is_serving() {
+                if used > instance.booked && matches!(instance.slot, Slot::Loading { .. }) {
+                    self.book(process.instance, used);
+                }
                 continue;
             }
             if used > instance.booked {

@@ -91,9 +91,7 @@ impl Scheduler {
 
     /// What instances of a device hold in every state, and what processes that are gone have not given back.
     pub(crate) fn booked(&self, id: DeviceId) -> Bytes {
-        let device = &self.devices[id.index()];
-        let own = device.instances.iter().map(|one| self.instances[one.index()].booked);
-        own.chain(device.memory.leftovers.iter().map(|one| one.bytes)).fold(Bytes::ZERO, Bytes::plus)
+        self.sums(id).booked
     }
 
     /// What is booked and what other programs use.
@@ -103,11 +101,7 @@ impl Scheduler {
 
     /// What instances that leave will give back, and what is awaited of those that are gone.
     pub(crate) fn coming(&self, id: DeviceId) -> Bytes {
-        let device = &self.devices[id.index()];
-        let leaving =
-            device.instances.iter().map(|one| &self.instances[one.index()]).filter(|one| one.slot.is_leaving());
-        let bytes = leaving.map(|one| one.booked).chain(device.memory.leftovers.iter().map(|one| one.bytes));
-        bytes.fold(Bytes::ZERO, Bytes::plus)
+        self.sums(id).coming
     }
 
     /// Asks for a reading where the device's memory is known at all.

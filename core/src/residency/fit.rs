@@ -80,9 +80,10 @@ impl Scheduler {
     /// not count, since they may give it back.
     pub(crate) fn most_room(&self, model: ModelId, device: DeviceId) -> Bytes {
         let Some(budget) = self.budget(device) else { return Bytes::new(u64::MAX) };
-        let instances = self.devices[device.index()].instances.iter().map(|id| &self.instances[id.index()]);
-        let pinned = instances.filter(|one| one.model != model && self.is_pinned(one.model) && !one.slot.is_leaving());
-        budget.minus(pinned.fold(Bytes::ZERO, |sum, one| sum.plus(one.booked)))
+        let own = self.instances_of(model).map(|id| &self.instances[id.index()]);
+        let own = own.filter(|one| one.device == device && self.is_pinned(model) && !one.slot.is_leaving());
+        let pinned = self.sums(device).pinned.minus(own.fold(Bytes::ZERO, |sum, one| sum.plus(one.booked)));
+        budget.minus(pinned)
     }
 
     /// Whether no variant can ever be loaded: the least that one needs, and the most room there is for it.
@@ -108,7 +109,7 @@ impl Scheduler {
 
     /// Whether a model has an instance on a device, in whatever state.
     pub(crate) fn has_instance(&self, model: ModelId, device: DeviceId) -> bool {
-        self.devices[device.index()].instances.iter().any(|id| self.instances[id.index()].model == model)
+        self.instances_of(model).any(|id| self.instances[id.index()].device == device)
     }
 
     /// The devices a model may be placed on.

@@ -45,6 +45,7 @@ impl Scheduler {
     pub(crate) fn begin_load(&mut self, load: Load, effects: &mut Effects) -> Option<InstanceId> {
         let Load { model, device, class, guarded } = load;
         let attempt = self.attempt();
+        let books = self.close_books();
         let expected = self.now.after(self.load_time(model, device));
         let instance = self.add_instance(model, device, Slot::Loading { attempt, expected, then: None })?;
         let reservation = self.need(model, device);
@@ -54,6 +55,7 @@ impl Scheduler {
         self.forget_pending(device, model);
         self.count_load(model, effects);
         effects.push(Effect::Load { attempt, instance, model, device, reservation });
+        self.reopen_books(books);
         Some(instance)
     }
 

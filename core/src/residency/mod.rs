@@ -5,6 +5,7 @@
 //! to wait; the reason is kept with the target. A decision to evict makes a [`Pending`] load that owns the bytes it waits
 //! for, so that two decisions never count on the same memory.
 
+mod books;
 mod breaker;
 mod demand;
 mod fit;
@@ -26,6 +27,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Class;
 
+pub(crate) use books::Books;
 pub(crate) use breaker::{Breaker, FailedLoad};
 pub(crate) use demand::Demand;
 pub(crate) use fit::Needs;

@@ -45,10 +45,7 @@ impl Scheduler {
     fn guard_loads(&self, id: DeviceId, by: &Wanting) -> bool {
         let device = &self.devices[id.index()];
         let waits = device.pending.iter().any(|one| one.guarded == Guarded::Yes && !by.models.contains(&one.model));
-        waits
-            || device.instances.iter().map(|one| &self.instances[one.index()]).any(|instance| {
-                instance.guarded == Guarded::Yes && matches!(instance.slot, crate::instance::Slot::Loading { .. })
-            })
+        waits || self.sums(id).guarded == Guarded::Yes
     }
 
     /// Something will be decided anew at `at`.

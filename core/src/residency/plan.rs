@@ -36,6 +36,10 @@ impl Scheduler {
         if touched.all || touched.heads.iter().any(|&(target, class)| self.concerns_others(target, class)) {
             return self.plan_all(effects);
         }
+        if touched.heads.is_empty() {
+            return;
+        }
+        self.open_books();
         for (target, class) in touched.heads {
             match self.head_of(target, class) {
                 Some(wanting) => {
@@ -48,6 +52,7 @@ impl Scheduler {
                 None => self.targets[target as usize].why[class.index()] = None,
             }
         }
+        self.close_books();
     }
 
     /// Whether another head of this queue changes what other queues may do: interactive work holds loads, and a pending load
@@ -67,6 +72,7 @@ impl Scheduler {
             self.look_at_all(effects);
         }
         let changed = |(device, load): (&DeviceState, &Option<Time>)| device.interactive_load != *load;
+        self.close_books();
         if self.assignments != before || self.devices.iter().zip(&loads).any(changed) {
             self.settle_all(effects);
         }
@@ -75,6 +81,7 @@ impl Scheduler {
     /// One pass over all heads; whether pending loads were dropped after it.
     fn look_at_all(&mut self, effects: &mut Effects) -> bool {
         self.replan_at = None;
+        self.open_books();
         for device in &mut self.devices {
             device.interactive_load_waits = false;
             device.interactive_load = None;

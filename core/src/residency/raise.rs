@@ -20,9 +20,9 @@ pub(crate) struct Raised {
 pub(crate) struct Open {
     /// What had been measured of the model.
     pub measured: Option<Bytes>,
-    /// What the load had reserved.
+    /// What the load had reserved, or was seen to take beyond that.
     pub tried: Bytes,
-    /// What was booked of the device, that included.
+    /// What was booked of the device, with what the load had reserved.
     pub booked: Bytes,
 }
 
@@ -33,8 +33,10 @@ impl Scheduler {
         let most = self.most_room(model, device);
         let kept = self.committed(device).minus(self.coming(device));
         let left = self.budget(device).map_or(Bytes::ZERO, |budget| budget.minus(kept));
+        // What it was seen to take beyond its reservation is nobody else's, so that is no shortage that others explain.
+        let outgrown = tried.minus(self.need(model, device));
         let more = tried.plus(Bytes::new(tried.get() / 8)).max(left.plus(Bytes::from_mib(1)));
-        let (to, booked) = (more.min(most).max(tried.min(most)), self.booked(device));
+        let (to, booked) = (more.min(most).max(tried.min(most)), self.booked(device).minus(outgrown));
         if let Some(needs) = self.needs_mut(model, device) {
             let before = needs.raised.and_then(|raised| raised.open?.measured);
             let measured = needs.measured.take().or(before);

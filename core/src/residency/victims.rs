@@ -192,22 +192,23 @@ impl Scheduler {
         if cools > self.now { cools } else { Time::MAX }
     }
 
-    fn is_long_overdue(&self, by: &Wanting) -> bool {
+    pub(super) fn is_long_overdue(&self, by: &Wanting) -> bool {
         let patience = self.policy().batch_max_starvation;
         !patience.is_zero() && self.now >= by.progress.after(patience)
     }
 
     /// Lets victims go for a model.
     pub(crate) fn evict(&mut self, victims: &Victims, missing: Bytes, by: &Wanting, effects: &mut Effects) {
+        let Some(&for_model) = by.models.first() else { return };
         let ids: Vec<InstanceId> = victims.members.iter().map(|(id, _)| *id).collect();
         self.audit_eviction(&ids, by.class, missing);
+        let books = self.close_books();
         for &(id, grade) in &victims.members {
             let tier = self.tier(id);
             let instance = &self.instances[id.index()];
             let (frees, reload) = (instance.booked, self.load_time(instance.model, instance.device));
             let demand = self.demand(instance.model);
             let cost = Scheduler::cost(reload, demand);
-            let Some(&for_model) = by.models.first() else { return };
             let (victim, at) = (instance.model, instance.device);
             self.models[victim.index()].evicted_for = Some((at, for_model));
             effects.note(Note::Evict {
@@ -225,6 +226,7 @@ impl Scheduler {
                 Grade::Loading => self.break_load_off(id, effects),
             }
         }
+        self.reopen_books(books);
     }
 
     fn break_load_off(&mut self, id: InstanceId, effects: &mut Effects) {

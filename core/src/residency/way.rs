@@ -1,11 +1,12 @@
 //! How a model can be had on a device, and on which of them best.
 
 use super::{
+    books::Search,
     pending::Guarded,
     plan::Wanting,
     victims::{Relief, Victims},
 };
-use crate::{Bytes, Class, DeviceId, Effects, MonitorHealth, Scheduler, Time, WaitReason};
+use crate::{Bytes, Class, DeviceId, Effects, ModelId, MonitorHealth, Scheduler, Time, WaitReason};
 
 /// How a model can be had on a device.
 #[derive(Clone, Debug)]
@@ -140,12 +141,12 @@ impl Scheduler {
         if means == Means::Free {
             return Way::No(WaitReason::NoRoom { device, until: None }, None);
         }
-        if by.class == Class::Interactive {
-            self.contest(device, by.job);
-        }
-        match self.victims(device, by, bytes(short).get()) {
+        match self.relief(device, by, bytes(short).get()) {
             Relief::Enough(victims) => Way::Evict(victims, missing, bytes(short)),
             Relief::NotYet(most, until) => {
+                if self.is_unsettled(model, device, available) {
+                    return Way::No(WaitReason::FreeingMemory { device, missing }, until);
+                }
                 let foreign = self.devices[device.index()].memory.foreign;
                 if i128::from(foreign.plus(most).get()) >= short {
                     // Others may have left meanwhile: a reading that has grown old is asked for again.
@@ -155,6 +156,28 @@ impl Scheduler {
                 Way::No(WaitReason::NoRoom { device, until }, until)
             }
         }
+    }
+
+    /// Who could go for a head, if that frees so much.
+    fn relief(&mut self, device: DeviceId, by: &Wanting, missing: u64) -> Relief {
+        let search = Search::of(by.class, by.class == Class::Batch && self.is_long_overdue(by));
+        if let Some(known) = self.known_relief(device, search, by.job, missing) {
+            return known;
+        }
+        if by.class == Class::Interactive {
+            self.contest(device, by.job);
+        }
+        let relief = self.victims(device, by, missing);
+        self.keep_fruitless(device, search, by.job, &relief);
+        relief
+    }
+
+    /// Whether a model lacks memory only because its last load ran out, and it is not known yet why. What it needs is believed to
+    /// be more than there was; if what leaves would do for what was tried, nobody is in its way.
+    fn is_unsettled(&self, model: ModelId, device: DeviceId, available: i128) -> bool {
+        let coming = i128::from(self.coming(device).get());
+        let open = self.raised(model, device).and_then(|raised| raised.open);
+        open.is_some_and(|open| i128::from(open.tried.get()) <= available + coming)
     }
 }
 

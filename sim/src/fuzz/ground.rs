@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use windtunnel_config::{Override, Scenario, ScenarioFile, Service, to_toml};
-use windtunnel_core::Capacity;
+use windtunnel_core::{Capability, Capacity};
 
 use super::world::{Kind, Plan};
 use crate::SimError;
@@ -68,5 +68,18 @@ fn kind((model, services): (&windtunnel_core::Model, &Vec<Option<Service>>)) -> 
         Some(Service::Slots { decode_alpha, .. }) => (None, millis(*decode_alpha) * 60.0),
         None => (None, 1_000.0),
     };
-    Kind { name: model.name.clone(), batch, takes }
+    let abilities = model.capabilities.iter().filter_map(|&one| ability(one)).collect();
+    Kind { name: model.name.clone(), batch, takes, abilities }
+}
+
+/// The kind of request that a capability is for; `None`: one that goes with others.
+fn ability(capability: Capability) -> Option<&'static str> {
+    match capability {
+        Capability::Chat => Some("chat"),
+        Capability::Completion => Some("completion"),
+        Capability::Embedding => Some("embedding"),
+        Capability::Rerank => Some("rerank"),
+        Capability::Audio => Some("audio"),
+        Capability::Vision | Capability::Tools => None,
+    }
 }

@@ -105,8 +105,25 @@ fn bare(text: &str) -> String {
     text.chars().filter(|letter| !matches!(letter, ',' | ' ' | '\t' | '\r' | '\n')).collect()
 }
 
+/// How many of each kind are tried: `WINDTUNNEL_CASES`, for a longer search.
+fn cases() -> u32 {
+    std::env::var("WINDTUNNEL_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(2_000)
+}
+
+/// A form as clients send it: a file, a model, and now and then more, with text that looks like a boundary in between.
+fn form() -> impl Strategy<Value = Vec<u8>> {
+    let name = prop_oneof![Just("model"), Just("file"), Just("stream"), Just("language")];
+    let content =
+        prop_oneof!["[a-z0-9 .-]{0,12}", Just("true".to_owned()), Just("--x".to_owned()), Just("\r\n--y".to_owned())];
+    let part = (name, content, any::<bool>()).prop_map(|(name, content, quoted)| {
+        let name = if quoted { format!("\"{name}\"") } else { name.to_owned() };
+        format!("--x\r\nContent-Disposition: form-data; name={name}\r\n\r\n{content}\r\n")
+    });
+    vec(part, 0..5).prop_map(|parts| format!("{}--x--\r\n", parts.concat()).into_bytes())
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn the_same_texts_are_json(text in value(), cut in any::<prop::sample::Index>(), other in any::<u8>()) {
@@ -155,6 +172,36 @@ proptest! {
         }
         drop(super::read_form(Bytes::from(bytes.clone()), "multipart/form-data; boundary=a"));
         drop(super::read_form(Bytes::from(text), "multipart/form-data; boundary=\"a"));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever is changed in a form, it is refused, or its model lies within it and can be replaced without another byte.
+    #[test]
+    fn a_changed_form_is_refused_or_its_model_can_be_replaced(
+        form in form(),
+        changes in vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+        cut in proptest::option::of(any::<prop::sample::Index>()),
+    ) {
+        let mut form = form;
+        for (at, byte) in changes {
+            let at = at.index(form.len());
+            form[at] = byte;
+        }
+        if let Some(cut) = cut {
+            form.truncate(cut.index(form.len()));
+        }
+        let Ok(request) = super::read_form(Bytes::from(form.clone()), "multipart/form-data; boundary=x") else {
+            return Ok(());
+        };
+        prop_assert!(request.model.is_some());
+        let sent = edited(&request.bytes, &request.edits, "new").concat();
+        let old: usize = request.edits.iter().map(|edit| edit.range.len()).sum();
+        prop_assert_eq!(sent.len(), form.len() - old + 3 * request.edits.len());
+        let again = super::read_form(Bytes::from(sent), "multipart/form-data; boundary=x");
+        prop_assert_eq!(again.ok().and_then(|request| request.model), Some("new".to_owned()));
     }
 }
 

@@ -35,6 +35,8 @@ pub struct Kind {
     pub batch: Option<u64>,
     /// About how long a request takes, in milliseconds.
     pub takes: f64,
+    /// What it may be asked for; empty: nobody says.
+    pub abilities: Vec<&'static str>,
 }
 
 /// The world of a seed.

@@ -48,7 +48,7 @@ fn model(dice: &mut Dice, plan: &mut Plan, name: &str) -> Value {
     if dice.one_in(3) {
         put("prediction", json!("learned"));
     }
-    plan.models.push(Kind { name: name.to_owned(), batch, takes });
+    plan.models.push(Kind { name: name.to_owned(), batch, takes, abilities: Vec::new() });
     Value::Object(model)
 }
 

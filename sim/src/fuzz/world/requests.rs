@@ -30,9 +30,11 @@ fn workload(dice: &mut Dice, plan: &Plan, number: u64) -> Option<Value> {
     } else {
         put("model", json!(kind.name));
     }
-    match kind.batch {
-        Some(max) if !family => batched(dice, max, &mut put),
-        Some(_) | None => generated(dice, &mut put),
+    let ability = (!family && !kind.abilities.is_empty()).then(|| dice.pick(&kind.abilities));
+    match (ability, kind.batch) {
+        (Some(able), batch) => asked(dice, able, batch, &mut put),
+        (None, Some(max)) if !family => batched(dice, max, &mut put),
+        (None, Some(_) | None) => generated(dice, &mut put),
     }
     if dice.one_in(3) {
         put("deadline", json!(dice.millis(20.0, 30_000.0)));
@@ -51,6 +53,16 @@ fn workload(dice: &mut Dice, plan: &Plan, number: u64) -> Option<Value> {
         put("from", json!(format!("{}ms", dice.roll(plan.horizon / 2))));
     }
     Some(Value::Object(workload))
+}
+
+/// A request for something that the model is said to be able to do.
+fn asked(dice: &mut Dice, able: &'static str, batch: Option<u64>, put: &mut impl FnMut(&str, Value)) {
+    put("kind", json!(able));
+    if !matches!(able, "embedding" | "rerank") {
+        return generated(dice, put);
+    }
+    put("inputs", json!(dice.between(1, batch.unwrap_or(32))));
+    put("prompt_tokens", json!(dice.between(5, 500)));
 }
 
 fn generated(dice: &mut Dice, put: &mut impl FnMut(&str, Value)) {
