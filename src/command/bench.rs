@@ -6,7 +6,6 @@ use std::{
     time::Duration,
 };
 
-use serde_json::Value;
 use windtunnel_config::Daemon;
 use windtunnel_live::operator::Operator;
 
@@ -110,7 +109,7 @@ fn measure(
     if !measured.is_empty() || ended.is_ok() {
         print(&match session.format {
             Format::Table => text(&measured),
-            Format::Json => format!("{:#}\n", Value::from(json(&measured))),
+            Format::Json => format!("{:#}\n", json(&measured)),
             Format::Csv => rows(&measured).csv(),
         })?;
     }
