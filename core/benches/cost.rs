@@ -175,9 +175,12 @@ fn busy(scheduler: &Scheduler, waiting: u64) -> f64 {
     let mut scheduler = scheduler.clone();
     let mut effects = Effects::new();
     let mut running: Vec<(Attempt, InstanceId)> = Vec::new();
+    // A copy has no room for one more: making it, for all that wait, is no part of a step.
+    submit(&mut scheduler, waiting, &mut effects);
+    running.extend(grants(&effects));
     let start = Instant::now();
     let mut steps = 0;
-    for number in 0..STEPS {
+    for number in 1..=STEPS {
         submit(&mut scheduler, waiting + number, &mut effects);
         running.extend(grants(&effects));
         steps += 1;
