@@ -33,6 +33,9 @@ pub(crate) struct DeviceState {
     pub pending: Vec<Pending>,
     /// Lower classes load nothing before then.
     pub loads_paused: Time,
+    /// Their loads that were broken off for interactive work since one was carried through.
+    #[serde(default)]
+    pub broken_off: u32,
     /// Nothing more is unloaded for want of memory before then.
     pub relief_next: Time,
     /// Interactive work waits for memory or for its turn to load.
@@ -71,6 +74,7 @@ impl Default for DeviceState {
             memory: Memory::default(),
             pending: Vec::new(),
             loads_paused: Time::ZERO,
+            broken_off: 0,
             relief_next: Time::ZERO,
             interactive_load_waits: false,
             interactive_load: None,

@@ -97,7 +97,8 @@ pub enum WaitReason {
         /// How scarce.
         level: PressureLevel,
     },
-    /// Lower classes load nothing for a while after memory ran out or was freed under pressure.
+    /// Lower classes load nothing for a while after memory ran out or was freed under pressure, or after their loads were broken
+    /// off for interactive work one after another.
     LoadsPaused {
         /// The device.
         device: DeviceId,

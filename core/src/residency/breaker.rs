@@ -48,7 +48,7 @@ impl Breaker {
         self.open.max(self.back_off).filter(|&at| at > now)
     }
 
-    fn doubled(first: Span, times: u32, most: Span) -> Span {
+    pub fn doubled(first: Span, times: u32, most: Span) -> Span {
         first.times(1_u64.checked_shl(times).unwrap_or(u64::MAX)).min(most)
     }
 

@@ -4,15 +4,23 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use super::{breaker::FailedLoad, pending::Guarded};
+use super::{
+    breaker::{Breaker, FailedLoad},
+    pending::Guarded,
+};
 use crate::{
     Attempt, Bytes, Class, DeviceId, Effect, Effects, InstanceId, LoadFailure, ModelId, Nonsense, Note, Scheduler,
-    Span, Time, instance::Slot,
+    Span, StopCause, Time, instance::Slot,
 };
 
 /// So many loads of one model within this time are thrashing.
 const THRASH: usize = 6;
 const WITHIN: Span = Span::from_secs(300);
+/// Lower classes begin no load for so long after the second that was broken off for interactive work, doubled for each that
+/// follows: what they free may come back so late that the one it was wanted for has to wait again, and they must not take it
+/// then every time.
+const REST_FIRST: Span = Span::from_secs(1);
+const REST_MOST: Span = Span::from_secs(300);
 
 /// When a model was loaded lately.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,6 +92,7 @@ impl Scheduler {
         instance.slot = Slot::Ready { running: Vec::new() };
         (instance.ready_at, instance.last_used) = (self.now, self.now);
         self.models[model.index()].loads.retried = false;
+        self.devices[device.index()].broken_off = 0;
         let took = self.now.since(began.unwrap_or(self.now));
         if let Some(needs) = self.needs_mut(model, device) {
             needs.load_time = took;
@@ -102,13 +111,16 @@ impl Scheduler {
     }
 
     pub(crate) fn load_failed(&mut self, attempt: Attempt, id: InstanceId, cause: LoadFailure, effects: &mut Effects) {
-        if self.loading(attempt, id).is_none() {
+        let Some(then) = self.loading(attempt, id) else {
             return effects.note(Note::Ignored { cause: Nonsense::NoSuchAttempt });
-        }
-        let (model, device) = (self.instances[id.index()].model, self.instances[id.index()].device);
-        let tried = self.instances[id.index()].booked;
+        };
+        let instance = &self.instances[id.index()];
+        let (model, device, tried, class) = (instance.model, instance.device, instance.booked, instance.loaded_for);
         self.gone(id, effects);
         match cause {
+            LoadFailure::Stopped if then == Some(StopCause::Evicted) && class != Class::Interactive => {
+                self.rest_from_loads(device);
+            }
             LoadFailure::Stopped => {}
             LoadFailure::OutOfMemory => self.load_ran_out(model, device, tried, effects),
             LoadFailure::Crashed | LoadFailure::Stalled | LoadFailure::NotStarted => {
@@ -118,8 +130,19 @@ impl Scheduler {
         self.settle_all(effects);
     }
 
+    /// A load of a lower class was broken off for interactive work.
+    fn rest_from_loads(&mut self, id: DeviceId) {
+        let now = self.now;
+        let device = &mut self.devices[id.index()];
+        if let Some(times) = device.broken_off.checked_sub(1) {
+            let rest = now.after(Breaker::doubled(REST_FIRST, times, REST_MOST));
+            device.loads_paused = device.loads_paused.max(rest);
+        }
+        device.broken_off = device.broken_off.saturating_add(1);
+    }
+
     /// What is to follow the load of that attempt, if it is under way.
-    fn loading(&self, attempt: Attempt, id: InstanceId) -> Option<Option<crate::StopCause>> {
+    fn loading(&self, attempt: Attempt, id: InstanceId) -> Option<Option<StopCause>> {
         match self.instance(id)?.slot {
             Slot::Loading { attempt: own, then, .. } if own == attempt => Some(then),
             Slot::Loading { .. } | Slot::Ready { .. } | Slot::Draining { .. } | Slot::Stopping { .. } | Slot::Gone => {
