@@ -7,7 +7,7 @@ use std::{
 
 use bytes::Bytes;
 use serde_json::{Value, json};
-use windtunnel_core::{Class, Configuration, DeviceId, FamilyId, ModelId, Wanted};
+use windtunnel_core::{Capability, Class, Configuration, DeviceId, FamilyId, ModelId, Wanted};
 
 /// Names of models, families and their aliases, as of one configuration.
 #[derive(Clone, Debug)]
@@ -17,6 +17,7 @@ pub struct Catalogue {
     families: Vec<(String, Vec<ModelId>)>,
     devices: Vec<String>,
     placements: Vec<Vec<DeviceId>>,
+    capabilities: Vec<Vec<Capability>>,
     listing: Bytes,
 }
 
@@ -44,6 +45,7 @@ impl Default for Catalogue {
             families: Vec::new(),
             devices: Vec::new(),
             placements: Vec::new(),
+            capabilities: Vec::new(),
             listing: Bytes::new(),
         };
         catalogue.list();
@@ -67,6 +69,7 @@ impl Catalogue {
                 .iter()
                 .map(|model| model.placements.iter().map(|place| place.device).collect())
                 .collect(),
+            capabilities: configuration.models.iter().map(|model| model.capabilities.clone()).collect(),
             ..Catalogue::default()
         };
         let created = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
@@ -142,6 +145,11 @@ impl Catalogue {
     /// Where a model may be placed, best first.
     pub(super) fn places(&self, id: ModelId) -> &[DeviceId] {
         self.placements.get(id.index()).map_or(&[], Vec::as_slice)
+    }
+
+    /// What a model says that it can do; empty: nothing is said.
+    pub(super) fn capabilities(&self, id: ModelId) -> &[Capability] {
+        self.capabilities.get(id.index()).map_or(&[], Vec::as_slice)
     }
 
     /// The device of that name.

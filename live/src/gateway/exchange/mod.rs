@@ -1,5 +1,6 @@
 //! One request for inference, from its body to the last byte of its answer.
 
+mod able;
 mod claim;
 mod held;
 mod leave;
@@ -32,6 +33,7 @@ use super::{
     routes::Errand,
     shared::{Rules, Shared},
 };
+use able::able;
 use claim::Claim;
 use held::Working;
 use record::Record;
@@ -50,7 +52,8 @@ pub(super) async fn infer(
 ) -> Response<Answer> {
     let mut record = Record::new(shared);
     // Elsewhere, so that who waits keeps no room for what is over.
-    let wish = match Box::pin(understood(shared, rules, errand, parts, body, request_id, &mut record)).await {
+    let wish = Box::pin(understood(shared, rules, errand, parts, body, request_id, &mut record)).await;
+    let wish = match wish.and_then(|wish| able(rules, &wish).map(|()| wish)) {
         Ok(wish) => wish,
         Err(refusal) => {
             record.refused(&refusal);

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Uri, header, request::Parts, uri::PathAndQuery};
 use windtunnel_core::{Bytes as Amount, Class, JobKind, LabelId, Submission};
 
+use super::able::needs;
 use crate::gateway::{
     access::{Caller, NoEntry},
     ask::Asked,
@@ -85,7 +86,7 @@ impl Wish {
             max_wait: self.asked.max_wait,
             drop_hopeless: self.asked.drop_hopeless,
             quality: self.asked.quality,
-            needs: self.body.needs,
+            needs: needs(self.errand.kind, self.body.needs),
             body: Amount::new(self.body.bytes.len() as u64),
             client: None,
             affinity: None,

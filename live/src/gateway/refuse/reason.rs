@@ -53,6 +53,8 @@ reasons! {
     UnknownModel, "model_not_found", NOT_FOUND;
     /// The model was taken out of the configuration.
     ModelRemoved, "model_removed", NOT_FOUND;
+    /// The model, or every one of the family, lacks a capability.
+    NotCapable, "not_capable", BAD_REQUEST;
     /// No variant is good enough or can do it.
     NoSuchVariant, "no_such_variant", BAD_REQUEST;
     /// It has more inputs than can be taken at once.
