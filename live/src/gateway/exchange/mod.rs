@@ -15,6 +15,7 @@ mod wish;
 pub(super) use held::Held;
 pub(super) use leave::{is_given_up, slot_free, why_broken};
 pub(super) use question::question;
+pub(super) use record::Record;
 pub(super) use relay::Relay;
 pub(super) use run::stopped;
 pub(super) use wish::no_entry;
@@ -36,7 +37,6 @@ use super::{
 use able::able;
 use claim::Claim;
 use held::Working;
-use record::Record;
 use run::{Opened, Run, draining};
 use shown::{Shown, streaming};
 use wish::Wish;
