@@ -19,7 +19,7 @@ use windtunnel_config::{ConfigError, Daemon};
 use windtunnel_core::{Attempt, DeviceId, InstanceId, ModelId, Profile};
 
 use super::{
-    Source,
+    Source, Text,
     changes::Changes,
     fleet::{self, Ending, Fleet, Pace, Place},
     records::Records,
@@ -179,6 +179,7 @@ async fn run(options: &Options, say: Sayer) -> Result<(), ServeError> {
     let (retell, end) = started.map_err(ServeError::system("start the supervisor of processes"))?;
 
     let catalogue = Catalogue::of(&daemon.configuration, &[]);
+    let served: Vec<String> = catalogue.names().map(str::to_owned).collect();
     let source = options.source.clone();
     let mut changes = Changes::of(source.file().cloned());
     let runtime = Handle::current();
@@ -189,6 +190,9 @@ async fn run(options: &Options, say: Sayer) -> Result<(), ServeError> {
     let last_word = gateway.clone();
     running.set_phase(Phase::Serving);
     say(Said::Listens(address));
+    if let Source { text: Text::Fixed { .. }, .. } = &options.source {
+        say(Said::Remark(format!("serves {}", served.join(", "))));
+    }
 
     let shutdown = CancellationToken::new();
     let serving = tokio::spawn({

@@ -158,6 +158,11 @@ impl Catalogue {
         u32::try_from(number).ok().map(DeviceId)
     }
 
+    /// Every name that clients may use, aliases among them.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.keys().map(String::as_str)
+    }
+
     /// Every name, as clients ask for it at `/v1/models`.
     pub(super) fn listing(&self) -> Bytes {
         self.listing.clone()

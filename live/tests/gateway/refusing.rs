@@ -65,8 +65,18 @@ async fn unknown_models_paths_and_methods_are_refused_in_json() {
     let reply = world.client().post("/v1/chat/completions", r#"{"model":"gpt-9@batch"}"#).await;
     assert_eq!(
         said(&reply),
-        (404, "model_not_found".to_owned(), "the model \"gpt-9@batch\" is not configured".to_owned())
+        (
+            404,
+            "model_not_found".to_owned(),
+            "the model \"gpt-9@batch\" is not configured; did you mean `gpt`?".to_owned()
+        )
     );
+    let there = "there are chat, code, gpt, org/chat:latest, small, talk, tiny, vectors";
+    let message = format!("the model \"nothing-like-it\" is not configured; {there}");
+    let reply = world.client().post("/v1/chat/completions", r#"{"model":"nothing-like-it"}"#).await;
+    assert_eq!(said(&reply).2, message);
+    assert_eq!(said(&world.client().get("/v1/models/nothing-like-it").await).2, message);
+    assert_eq!(said(&world.client().post("/admin/models/nothing-like-it/load", "").await).2, message);
     assert_eq!(reply.json()["error"]["param"], "model");
     for path in ["/v1/nothing", "/ui", "/", "/v1", "/props", "/v1chat/completions"] {
         let reply = world.client().get(path).await;
@@ -92,9 +102,10 @@ async fn anthropic_paths_have_their_own_envelope() {
     let headers = [("x-request-id", "mine-1")];
     let reply = world.client().request("POST", "/v1/messages", &headers, br#"{"model":"x"}"#).await;
     assert_eq!(reply.status, 404);
+    let there = "there are chat, code, gpt, org/chat:latest, small, talk, tiny, vectors";
     let expected = serde_json::json!({
         "type": "error",
-        "error": {"type": "not_found_error", "message": "the model \"x\" is not configured"},
+        "error": {"type": "not_found_error", "message": format!("the model \"x\" is not configured; {there}")},
         "request_id": "mine-1",
     });
     assert_eq!(reply.json(), expected);

@@ -13,7 +13,7 @@ use windtunnel_core::{InstanceId, ModelId, Request, Stage, View, Wanted};
 use super::{
     answer::Answer,
     exchange::stopped,
-    names::{json, unescaped},
+    names::{json, unescaped, unknown},
     refuse::{Reason, Refusal},
     routes::Admin,
     shared::{Rules, Shared},
@@ -106,7 +106,7 @@ fn model(rules: &Rules, name: &str) -> Result<ModelId, Refusal> {
         Some(Wanted::Family(_)) => {
             Err(Refusal::new(Reason::BadValue, format!("{name:?} is a family; name one of its models")))
         }
-        None => Err(Refusal::new(Reason::UnknownModel, format!("the model {name:?} is not configured"))),
+        None => Err(unknown(&rules.catalogue, name)),
     }
 }
 

@@ -10,6 +10,7 @@ use crate::gateway::{
     ask::Asked,
     body::{self, LookFor, Request, Stream},
     catalogue::Named,
+    names::unknown,
     refuse::{Reason, Refusal, of_bad_ask, of_unformed, of_unusable},
     routes::{Errand, Form},
     shared::Rules,
@@ -124,16 +125,11 @@ fn read(errand: Errand, headers: &HeaderMap, bytes: Bytes) -> Result<Request, Re
 
 /// A request that names nothing means the only model there is.
 fn named(rules: &Rules, name: Option<&str>) -> Result<Named, Refusal> {
-    let about = |refusal: Refusal| refusal.about("model");
     match name {
-        Some(name) => rules
-            .catalogue
-            .find(name)
-            .ok_or_else(|| about(Refusal::new(Reason::UnknownModel, format!("the model {name:?} is not configured")))),
-        None => rules
-            .catalogue
-            .only()
-            .ok_or_else(|| about(Refusal::new(Reason::BadValue, "`model` is missing, and there is more than one"))),
+        Some(name) => rules.catalogue.find(name).ok_or_else(|| unknown(&rules.catalogue, name)),
+        None => rules.catalogue.only().ok_or_else(|| {
+            Refusal::new(Reason::BadValue, "`model` is missing, and there is more than one").about("model")
+        }),
     }
 }
 
