@@ -140,7 +140,7 @@ async fn run(options: &Options, say: Sayer) -> Result<(), ServeError> {
     let clock = Clock::start();
     let journal = open_journal(options, &daemon)?;
     let metrics = Metrics::new(journal.as_ref().map(Journal::health));
-    let (watched, seen) = Watched::new(clock);
+    let (watched, seen) = Watched::new();
     let records = Records { journal, meter: metrics.meter(), watched };
     let (batches, batch_orders) = mpsc::unbounded_channel();
     let (steps, broken) = (metrics.steps(), metrics.broken());

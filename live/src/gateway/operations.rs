@@ -9,7 +9,7 @@ pub trait Operations: Send + Sync {
     /// Everything measured, in the text form of Prometheus.
     fn metrics(&self) -> String;
 
-    /// Readable lines of what happened after the line numbered `after`, and the number of the last.
+    /// Readable lines of the steps numbered `after` and later that are still kept, and the number of the next step.
     fn events(&self, after: u64) -> (u64, Vec<String>);
 
     /// Reads the configuration again; may block.

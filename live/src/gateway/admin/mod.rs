@@ -53,7 +53,7 @@ fn events(shared: &Shared, query: Option<&str>) -> Result<Response<Answer>, Refu
         None => 0,
         Some(text) => text
             .parse()
-            .map_err(|_| Refusal::new(Reason::BadValue, "`after` has to be the number of a line").about("after"))?,
+            .map_err(|_| Refusal::new(Reason::BadValue, "`after` has to be a number: the `last` of an answer").about("after"))?,
     };
     let (last, mut lines) = shared.operations.events(after);
     lines.drain(..lines.len().saturating_sub(LINES));
