@@ -22,6 +22,7 @@ use super::{
     Source, Text,
     changes::Changes,
     fleet::{self, Ending, Fleet, Pace, Place},
+    news::News,
     records::Records,
     running::{Parts, Running},
     setting,
@@ -141,7 +142,8 @@ async fn run(options: &Options, say: Sayer) -> Result<(), ServeError> {
     let journal = open_journal(options, &daemon)?;
     let metrics = Metrics::new(journal.as_ref().map(Journal::health));
     let (watched, seen) = Watched::new();
-    let records = Records { journal, meter: metrics.meter(), watched };
+    let (news, teller) = News::start(Arc::clone(&say)).map_err(ServeError::system("start a thread for news"))?;
+    let records = Records { journal, meter: metrics.meter(), watched, news };
     let (batches, batch_orders) = mpsc::unbounded_channel();
     let (steps, broken) = (metrics.steps(), metrics.broken());
     let setting = Setting {
@@ -221,7 +223,11 @@ async fn run(options: &Options, say: Sayer) -> Result<(), ServeError> {
     };
     finish(end, pace, &mut signals, &say).await;
     desk.close();
-    let in_order = tokio::task::block_in_place(|| dispatcher.join());
+    let in_order = tokio::task::block_in_place(|| {
+        let in_order = dispatcher.join();
+        drop(teller.join());
+        in_order
+    });
     if !in_order {
         say(Said::Remark("the scheduler's thread ended badly".to_owned()));
     }
