@@ -88,7 +88,7 @@ impl Scheduler {
             self.wake_when_cold(model);
         }
         if let Some((model, place)) = self.free_variant(&by, variants) {
-            let because = self.reason_for(place, variants);
+            let because = self.reason_beside(&by, place, variants);
             self.assign(&by, Assigned::To(model), because);
             return None;
         }
@@ -131,6 +131,21 @@ impl Scheduler {
             [] => Choice::Best,
             better if better.iter().any(|&model| self.is_present(model)) => Choice::BetterBusy,
             _ => Choice::BetterNeedsEviction,
+        }
+    }
+
+    /// The same where a variant is taken because it is loaded: better ones that would fit beside it are only not there.
+    fn reason_beside(&mut self, by: &Wanting, place: usize, variants: &[ModelId]) -> Choice {
+        let because = self.reason_for(place, variants);
+        let mut fits = |&model: &ModelId| {
+            let mut by = by.clone();
+            by.models = alloc::vec![model];
+            let devices = self.places(model);
+            devices.into_iter().any(|device| !matches!(self.way_by_memory(device, &by, Means::Free), Way::No(..)))
+        };
+        match because {
+            Choice::BetterNeedsEviction if variants[..place].iter().any(&mut fits) => Choice::BetterAbsent,
+            other => other,
         }
     }
 

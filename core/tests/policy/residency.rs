@@ -357,6 +357,31 @@ fn interactive_work_of_a_family_falls_back_when_the_best_cannot_fit() {
 }
 
 #[test]
+fn a_variant_that_is_taken_because_it_is_loaded_says_so_unless_better_ones_need_room() {
+    for (memory, because) in [(16_384, Choice::BetterAbsent), (8_000, Choice::BetterNeedsEviction)] {
+        let two = vec![truth(5000, 1000, 200), truth(4000, 1000, 200)];
+        let mut machine = Machine::new(&[memory], models(2), two, |all| {
+            let variant = |model, quality| Variant { model: ModelId(model), quality };
+            all.families = vec![Family {
+                name: "f".into(),
+                aliases: vec![],
+                variants: vec![variant(0, Quality::Preferred), variant(1, Quality::Compact)],
+            }];
+        });
+        machine.submit_at(0, request(1, Class::Background));
+        let mut any = request(1, Class::Background);
+        any.wanted = Wanted::Family(FamilyId(0));
+        machine.submit_at(5000, any);
+        machine.run_until(10_000);
+        let choice = machine.world.notes().find_map(|note| match note {
+            Note::Variant { choice, .. } => Some(choice),
+            _other => None,
+        });
+        assert_eq!((choice, machine.ready()), (Some(because), vec![1]), "{memory} MiB");
+    }
+}
+
+#[test]
 fn a_second_card_takes_what_the_first_has_no_room_for() {
     let mut two = models(2);
     for model in &mut two {

@@ -143,7 +143,7 @@ impl<W: Send + Sync + 'static> Keeper<W> {
     /// Ends a process, however long that takes.
     pub(super) async fn stop_now(&mut self, process: &mut Process) {
         self.shared.set_phase(self.order.instance, Phase::Stopping);
-        if process.stop(self.limits).await == Stopped::Remains {
+        if process.stop(self.limits, &self.shared.hurry).await == Stopped::Remains {
             self.wait_for_unkillable(process).await;
         }
     }

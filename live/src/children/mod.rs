@@ -47,6 +47,7 @@ use tokio::{
         watch as watched,
     },
 };
+use tokio_util::sync::CancellationToken;
 use windtunnel_core::{Attempt, DeviceId, InstanceId, LoadFailure, ModelId, Time};
 
 use self::{
@@ -157,6 +158,8 @@ struct Shared<W> {
     /// How many there are.
     count: watched::Sender<usize>,
     failures: Mutex<BTreeMap<ModelId, Failure>>,
+    /// Goes off when nobody is given time to end any more.
+    hurry: CancellationToken,
 }
 
 struct Entry {
@@ -190,6 +193,7 @@ impl<W: Send + Sync + 'static> Children<W> {
             children: Mutex::default(),
             count: watched::Sender::new(0),
             failures: Mutex::default(),
+            hurry: CancellationToken::new(),
         };
         Ok(Children { handle: ChildrenHandle { shared: Arc::new(shared) }, runtime })
     }
@@ -262,6 +266,12 @@ impl<W> ChildrenHandle<W> {
     /// All children.
     pub fn list(&self) -> Vec<ChildView> {
         locked(&self.shared.children).values().map(|entry| entry.view.clone()).collect()
+    }
+
+    /// Kills all of them, also those that are being stopped; whether they are gone within `limit`.
+    pub async fn kill(&self, limit: Duration) -> bool {
+        self.shared.hurry.cancel();
+        self.shut_down(limit).await
     }
 
     /// Stops all of them, at the end of the daemon; whether they are gone within `limit`.

@@ -163,7 +163,7 @@ fn hear(line: &str, said: &Mutex<Said>, passed: &Passed, memory: &UnboundedSende
     }
     said.not_bound |= says_not_bound(line);
     let kept = said.trust == Trust::KnowsNoRequest || speaks_of_itself(line);
-    if !kept || line.is_empty() {
+    if !kept || line.is_empty() || answers_us(line) {
         return;
     }
     let short = shortened(line).to_owned();
@@ -198,6 +198,12 @@ pub fn says_out_of_memory(text: &str) -> bool {
 
 fn says_not_bound(line: &str) -> bool {
     line.contains("couldn't bind") || line.contains("Address already in use")
+}
+
+/// Lines that a server writes because of us: `probe` has it refuse a request without its key, and it tells whoever holds
+/// its stdin of its states.
+fn answers_us(line: &str) -> bool {
+    line.contains("unauthorized: Invalid API Key") || line.starts_with("cmd_child_to_router:")
 }
 
 /// Lines that a server writes of its device or of its own end.
@@ -246,6 +252,13 @@ mod tests {
         let (log, said) = heard(&["I loading", "E wrong", "I cleaning up"], Trust::KnowsNoRequest);
         assert_eq!(log, ["I loading", "E wrong", "I cleaning up"]);
         assert_eq!(said.lines.len(), 3);
+    }
+
+    #[test]
+    fn what_a_server_says_because_of_us_is_not_passed_on() {
+        let warning = "0.01.234.567 W srv  middleware_va: unauthorized: Invalid API Key";
+        let (log, said) = heard(&[warning, "cmd_child_to_router:state:ready", "I loading"], Trust::KnowsNoRequest);
+        assert_eq!((log, said.lines.len()), (vec!["I loading".to_owned()], 1));
     }
 
     #[test]

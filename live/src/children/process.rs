@@ -7,6 +7,7 @@ use tokio::{
     process::{Child, ChildStdin},
     time::timeout,
 };
+use tokio_util::sync::CancellationToken;
 use windtunnel_core::ExitCause;
 
 use super::{
@@ -79,14 +80,18 @@ impl Process {
         }
     }
 
-    /// Asks it to end and sees to it that it does: TERM, grace, KILL, and a while more.
-    pub async fn stop(&mut self, limits: Limits) -> Stopped {
+    /// Asks it to end and sees to it that it does: TERM, grace, KILL, and a while more. In a hurry the grace ends at once.
+    pub async fn stop(&mut self, limits: Limits, hurry: &CancellationToken) -> Stopped {
         self.signal(Ending::Term);
         let ended = timeout(limits.grace, async {
             self.take_leave().await;
             self.wait().await
         });
-        if ended.await.is_ok() { Stopped::Gone } else { self.kill(limits).await }
+        let ended = tokio::select! {
+            ended = ended => ended.is_ok(),
+            () = hurry.cancelled() => false,
+        };
+        if ended { Stopped::Gone } else { self.kill(limits).await }
     }
 
     /// One whose stdin is held waits for this line, or for the end of it, before it ends after a TERM.

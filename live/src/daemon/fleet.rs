@@ -31,8 +31,17 @@ pub(super) struct Fleet {
     pub runtimes: Box<dyn Runtimes>,
     /// Takes up a new configuration.
     pub retell: Box<dyn Fn(&Daemon) + Send + Sync>,
-    /// Ends every process that is left.
-    pub end: Box<dyn FnOnce() -> Ending + Send>,
+    /// Ends every process that is left; may be asked to hurry after it was asked to.
+    pub end: Box<dyn Fn(Pace) -> Ending + Send + Sync>,
+}
+
+/// How processes are ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pace {
+    /// Each is asked to, and killed after its grace.
+    InOrder,
+    /// Each is killed.
+    AtOnce,
 }
 
 /// Done when every process is gone, or never will be.
@@ -63,7 +72,7 @@ pub(super) fn simulated(desk: Desk<Work>, daemon: &Daemon, runtime: Handle) -> F
     Fleet {
         runtimes: Box::new(runtimes),
         retell: Box::new(move |daemon| controls.replace(SimulatedSettings::from(daemon))),
-        end: Box::new(|| Box::pin(std::future::ready(()))),
+        end: Box::new(|_| Box::pin(std::future::ready(()))),
     }
 }
 
@@ -96,16 +105,20 @@ pub(super) fn real(
     Ok(Fleet {
         runtimes: Box::new(children),
         retell: Box::new(move |daemon| told.replace(self::children(daemon, &place))),
-        end: Box::new(move || {
+        end: Box::new(move |pace| {
+            let (ended, monitors) = (ended.clone(), Arc::clone(&monitors));
             Box::pin(async move {
-                ended.shut_down(limit).await;
+                match pace {
+                    Pace::InOrder => ended.shut_down(limit).await,
+                    Pace::AtOnce => ended.kill(LAST_MOMENT).await,
+                };
                 drop(monitors);
             })
         }),
     })
 }
 
-/// What is left beyond twice the grace when processes are ended.
+/// What is left beyond twice the grace when processes are ended, and all there is when they are killed.
 const LAST_MOMENT: Duration = Duration::from_secs(5);
 
 /// What the supervisor is told.

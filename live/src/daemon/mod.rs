@@ -4,6 +4,7 @@
 //! * [`continued`] gives a new configuration the ids of the old one, so that it can be taken up while everything runs.
 //! * `setting` makes of a configuration what each room is told.
 //! * `running` holds what changes while it runs, and answers what the gateway cannot know.
+//! * `news` says to people what becomes of models.
 //! * `serve` starts everything, waits for signals and changed files, and ends everything in good order.
 //! * [`demo`] writes configurations for those who have none.
 
@@ -11,6 +12,7 @@ mod changes;
 mod continuation;
 pub mod demo;
 mod fleet;
+mod news;
 mod records;
 mod running;
 mod serve;

@@ -8,6 +8,7 @@ use windtunnel_reports::{
     journal::{End, Header},
 };
 
+use super::news::News;
 use crate::{
     journal::{Journal, Log},
     metrics::{Meter, Watched},
@@ -18,6 +19,7 @@ pub(super) struct Records {
     pub journal: Option<Journal>,
     pub meter: Meter,
     pub watched: Watched,
+    pub news: News,
 }
 
 impl Recorder for Records {
@@ -31,6 +33,7 @@ impl Recorder for Records {
         let written = self.journal.step(t, input, effects);
         self.meter.step(t, input, effects)?;
         self.watched.step(t, input, effects)?;
+        self.news.step(t, input, effects)?;
         written
     }
 

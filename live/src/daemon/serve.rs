@@ -5,6 +5,7 @@ use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use tokio::{
@@ -18,9 +19,10 @@ use windtunnel_config::{ConfigError, Daemon};
 use windtunnel_core::{Attempt, DeviceId, InstanceId, ModelId, Profile};
 
 use super::{
-    Source,
+    Source, Text,
     changes::Changes,
-    fleet::{self, Fleet, Place},
+    fleet::{self, Ending, Fleet, Pace, Place},
+    news::News,
     records::Records,
     running::{Parts, Running},
     setting,
@@ -36,6 +38,9 @@ use crate::{
     monitor, places,
     profiles::{self, Profiles, Store},
 };
+
+/// How long streams are given at an end that was asked for twice to be told of it.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// How a daemon is started.
 #[derive(Clone, Debug)]
@@ -136,8 +141,9 @@ async fn run(options: &Options, say: Sayer) -> Result<(), ServeError> {
     let clock = Clock::start();
     let journal = open_journal(options, &daemon)?;
     let metrics = Metrics::new(journal.as_ref().map(Journal::health));
-    let (watched, seen) = Watched::new(clock);
-    let records = Records { journal, meter: metrics.meter(), watched };
+    let (watched, seen) = Watched::new();
+    let (news, teller) = News::start(Arc::clone(&say)).map_err(ServeError::system("start a thread for news"))?;
+    let records = Records { journal, meter: metrics.meter(), watched, news };
     let (batches, batch_orders) = mpsc::unbounded_channel();
     let (steps, broken) = (metrics.steps(), metrics.broken());
     let setting = Setting {
@@ -175,6 +181,7 @@ async fn run(options: &Options, say: Sayer) -> Result<(), ServeError> {
     let (retell, end) = started.map_err(ServeError::system("start the supervisor of processes"))?;
 
     let catalogue = Catalogue::of(&daemon.configuration, &[]);
+    let served: Vec<String> = catalogue.names().map(str::to_owned).collect();
     let source = options.source.clone();
     let mut changes = Changes::of(source.file().cloned());
     let runtime = Handle::current();
@@ -182,8 +189,12 @@ async fn run(options: &Options, say: Sayer) -> Result<(), ServeError> {
     let running = Arc::new(Running::new(parts));
     let gateway = Gateway::new(desk.clone(), settings, catalogue, Arc::clone(&running) as _, batch_orders);
     drop(running.gateway.set(gateway.clone()));
+    let last_word = gateway.clone();
     running.set_phase(Phase::Serving);
     say(Said::Listens(address));
+    if let Source { text: Text::Fixed { .. }, .. } = &options.source {
+        say(Said::Remark(format!("serves {}", served.join(", "))));
+    }
 
     let shutdown = CancellationToken::new();
     let serving = tokio::spawn({
@@ -191,14 +202,16 @@ async fn run(options: &Options, say: Sayer) -> Result<(), ServeError> {
         async move { gateway.serve(listener, shutdown).await }
     });
     tokio::pin!(serving);
-    let served = loop {
+    let (served, pace) = loop {
         tokio::select! {
-            served = &mut serving => break served,
+            served = &mut serving => break (served, Pace::InOrder),
             end = signals.next() => match end {
                 Asked::Reload => take_up(&running, &mut changes, &say),
                 Asked::End if shutdown.is_cancelled() => {
-                    say(Said::Remark("ended at once".to_owned()));
-                    break Ok(Ok(()));
+                    // Streams are told before their processes die; who does not read by now is not waited for.
+                    last_word.cut();
+                    let told = tokio::time::timeout(LAST_WORDS, &mut serving).await;
+                    break (told.unwrap_or(Ok(Ok(()))), Pace::AtOnce);
                 }
                 Asked::End => {
                     running.set_phase(Phase::Draining);
@@ -208,9 +221,13 @@ async fn run(options: &Options, say: Sayer) -> Result<(), ServeError> {
             () = changes.next(), if !shutdown.is_cancelled() => take_up(&running, &mut changes, &say),
         }
     };
-    end().await;
+    finish(end, pace, &mut signals, &say).await;
     desk.close();
-    let in_order = tokio::task::block_in_place(|| dispatcher.join());
+    let in_order = tokio::task::block_in_place(|| {
+        let in_order = dispatcher.join();
+        drop(teller.join());
+        in_order
+    });
     if !in_order {
         say(Said::Remark("the scheduler's thread ended badly".to_owned()));
     }
@@ -221,6 +238,21 @@ async fn run(options: &Options, say: Sayer) -> Result<(), ServeError> {
         Ok(Ok(())) => Ok(()),
         Ok(Err(wrong)) => Err(ServeError::System { what: "serve".to_owned(), wrong }),
         Err(wrong) => Err(ServeError::System { what: "serve".to_owned(), wrong: io::Error::other(wrong) }),
+    }
+}
+
+/// Ends all processes; a signal meanwhile says that nobody is to be waited for.
+async fn finish(end: Box<dyn Fn(Pace) -> Ending + Send + Sync>, pace: Pace, signals: &mut Signals, say: &Sayer) {
+    let hurried = match pace {
+        Pace::AtOnce => true,
+        Pace::InOrder => tokio::select! {
+            () = end(Pace::InOrder) => false,
+            () = signals.end() => true,
+        },
+    };
+    if hurried {
+        say(Said::Remark("ended at once".to_owned()));
+        end(Pace::AtOnce).await;
     }
 }
 
@@ -340,6 +372,11 @@ impl Signals {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
         })
+    }
+
+    /// Waits until the end is asked for.
+    async fn end(&mut self) {
+        while let Asked::Reload = self.next().await {}
     }
 
     async fn next(&mut self) -> Asked {

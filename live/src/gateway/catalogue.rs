@@ -7,7 +7,7 @@ use std::{
 
 use bytes::Bytes;
 use serde_json::{Value, json};
-use windtunnel_core::{Class, Configuration, DeviceId, FamilyId, ModelId, Wanted};
+use windtunnel_core::{Capability, Class, Configuration, DeviceId, FamilyId, ModelId, Wanted};
 
 /// Names of models, families and their aliases, as of one configuration.
 #[derive(Clone, Debug)]
@@ -17,6 +17,7 @@ pub struct Catalogue {
     families: Vec<(String, Vec<ModelId>)>,
     devices: Vec<String>,
     placements: Vec<Vec<DeviceId>>,
+    capabilities: Vec<Vec<Capability>>,
     listing: Bytes,
 }
 
@@ -44,6 +45,7 @@ impl Default for Catalogue {
             families: Vec::new(),
             devices: Vec::new(),
             placements: Vec::new(),
+            capabilities: Vec::new(),
             listing: Bytes::new(),
         };
         catalogue.list();
@@ -67,6 +69,7 @@ impl Catalogue {
                 .iter()
                 .map(|model| model.placements.iter().map(|place| place.device).collect())
                 .collect(),
+            capabilities: configuration.models.iter().map(|model| model.capabilities.clone()).collect(),
             ..Catalogue::default()
         };
         let created = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
@@ -144,10 +147,20 @@ impl Catalogue {
         self.placements.get(id.index()).map_or(&[], Vec::as_slice)
     }
 
+    /// What a model says that it can do; empty: nothing is said.
+    pub(super) fn capabilities(&self, id: ModelId) -> &[Capability] {
+        self.capabilities.get(id.index()).map_or(&[], Vec::as_slice)
+    }
+
     /// The device of that name.
     pub(super) fn device_named(&self, name: &str) -> Option<DeviceId> {
         let number = self.devices.iter().position(|device| device == name)?;
         u32::try_from(number).ok().map(DeviceId)
+    }
+
+    /// Every name that clients may use, aliases among them.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.keys().map(String::as_str)
     }
 
     /// Every name, as clients ask for it at `/v1/models`.

@@ -83,4 +83,9 @@ impl Gateway {
     pub async fn serve(&self, listener: TcpListener, shutdown: CancellationToken) -> std::io::Result<()> {
         serve::serve(&self.shared, listener, shutdown).await
     }
+
+    /// Lets nothing under way go on once `shutdown` has gone off: clients are told in their streams.
+    pub fn cut(&self) {
+        serve::cut(&self.shared);
+    }
 }

@@ -2,12 +2,17 @@
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, header};
+use windtunnel_config::did_you_mean;
 
 use super::{
     answer::Answer,
+    catalogue::Catalogue,
     refuse::{Reason, Refusal},
     shared::Rules,
 };
+
+/// So many names are listed to somebody who uses an unknown one.
+const LISTED: usize = 10;
 
 /// Every name.
 pub(super) fn all(rules: &Rules) -> Response<Answer> {
@@ -21,9 +26,25 @@ pub(super) fn all(rules: &Rules) -> Response<Answer> {
 pub(super) fn one(rules: &Rules, written: &str) -> Result<Response<Answer>, Refusal> {
     let name = unescaped(written);
     let described = rules.catalogue.described(&name);
-    described.map(json).ok_or_else(|| {
-        Refusal::new(Reason::UnknownModel, format!("the model {name:?} is not configured")).about("model")
-    })
+    described.map(json).ok_or_else(|| unknown(&rules.catalogue, &name))
+}
+
+/// Nothing is called `name`; says what it may have been meant for, or else what there is.
+pub(super) fn unknown(catalogue: &Catalogue, name: &str) -> Refusal {
+    // A class may stand behind it.
+    let plain = name.rsplit_once('@').map_or(name, |(plain, _)| plain);
+    let instead = did_you_mean(plain, catalogue.names()).unwrap_or_else(|| there_are(catalogue));
+    let message = format!("the model {name:?} is not configured; {instead}");
+    Refusal::new(Reason::UnknownModel, message).about("model")
+}
+
+fn there_are(catalogue: &Catalogue) -> String {
+    let listed: Vec<&str> = catalogue.names().take(LISTED).collect();
+    match catalogue.names().count().saturating_sub(LISTED) {
+        _ if listed.is_empty() => "no model is".to_owned(),
+        0 => format!("there are {}", listed.join(", ")),
+        more => format!("there are {} and {more} more", listed.join(", ")),
+    }
 }
 
 /// An answer of JSON.

@@ -9,7 +9,7 @@ pub trait Operations: Send + Sync {
     /// Everything measured, in the text form of Prometheus.
     fn metrics(&self) -> String;
 
-    /// Readable lines of what happened after the line numbered `after`, and the number of the last.
+    /// Readable lines of the steps numbered `after` and later that are still kept, and the number of the next step.
     fn events(&self, after: u64) -> (u64, Vec<String>);
 
     /// Reads the configuration again; may block.
@@ -21,7 +21,7 @@ pub trait Operations: Send + Sync {
     /// Where the daemon is in its life.
     fn phase(&self) -> Phase;
 
-    /// A request for inference was answered, refused or left. Must not wait.
+    /// A request for inference was answered, refused or left, or any other was refused. Must not wait.
     fn answered(&self, answered: &Answered) {
         let _ = answered;
     }
@@ -38,7 +38,7 @@ pub enum Phase {
     Draining,
 }
 
-/// One request for inference, after its end.
+/// One request for inference, or one of any other kind that was refused, after its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answered {
     /// Its job; `None`: it never became one.

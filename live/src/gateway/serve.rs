@@ -42,13 +42,22 @@ pub(super) async fn serve(shared: &Arc<Shared>, listener: TcpListener, shutdown:
     Ok(())
 }
 
-/// New and waiting requests are refused from here on; answers may end.
+/// New and waiting requests are refused from here on; answers may end, unless somebody is in a hurry.
 async fn drain(shared: &Shared) {
     shared.draining.cancel();
-    if !shared.under_way.emptied(shared.rules().settings.drain).await {
-        shared.cut.cancel();
-        shared.under_way.cut();
+    let emptied = tokio::select! {
+        emptied = shared.under_way.emptied(shared.rules().settings.drain) => emptied,
+        () = shared.cut.cancelled() => false,
+    };
+    if !emptied {
+        cut(shared);
     }
+}
+
+/// Breaks off what runs; who reads a stream is told so in it.
+pub(super) fn cut(shared: &Shared) {
+    shared.cut.cancel();
+    shared.under_way.cut();
 }
 
 async fn accept(

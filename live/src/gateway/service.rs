@@ -6,13 +6,14 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header
 use hyper::body::Incoming;
 
 use super::{
-    access::{Hosts, is_loopback},
+    access::{Hosts, NoEntry, Shown, is_loopback},
     admin,
     answer::Answer,
-    exchange, names,
+    exchange::{self, Record},
+    names,
     operations::Phase,
     refuse::{Reason, Refusal},
-    routes::{self, Astray, Route},
+    routes::{self, Admin, Astray, Route},
     shared::{Rules, Shared},
 };
 use std::net::SocketAddr;
@@ -28,7 +29,10 @@ pub(super) async fn answer(shared: Arc<Shared>, peer: SocketAddr, request: Reque
     let is_head = parts.method == Method::HEAD;
     let mut answer = match seen.route(parts, body).await {
         Ok(answer) => answer,
-        Err(refusal) => refusal.answer(dialect, &request_id),
+        Err(refusal) => {
+            Record::new(&shared).refused(&refusal);
+            refusal.answer(dialect, &request_id)
+        }
     };
     rules.cors.open(origin.as_ref(), answer.headers_mut());
     answer.headers_mut().entry("x-request-id").or_insert(request_id);
@@ -59,19 +63,22 @@ impl Seen<'_> {
             }
             // What is rare lies elsewhere: a request that waits keeps room for the largest of these.
             Route::Ask(errand) => {
-                Box::pin(exchange::question(self.shared, self.rules, errand, parts, body, self.request_id)).await
+                Ok(Box::pin(exchange::question(self.shared, self.rules, errand, parts, body, self.request_id)).await)
             }
             Route::Models => self.known(&parts.headers).map(|()| names::all(self.rules)),
             Route::Model(name) => self.known(&parts.headers).and_then(|()| names::one(self.rules, name)),
             Route::Health => Ok(Box::pin(self.health()).await),
             Route::Ready => Ok(self.ready()),
             Route::Metrics => {
-                self.operator(&parts)?;
+                self.reader(&parts)?;
                 let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
                 Ok(names::text_of(kind, self.shared.operations.metrics()))
             }
             Route::Admin(wanted) => {
-                self.operator(&parts)?;
+                match wanted {
+                    Admin::Status | Admin::Events => self.reader(&parts)?,
+                    Admin::Load(_) | Admin::Unload(_) | Admin::Reset(_) | Admin::Reload => self.operator(&parts)?,
+                }
                 Box::pin(admin::answer(self.shared, self.rules, wanted, parts.uri.query())).await
             }
         }
@@ -91,18 +98,36 @@ impl Seen<'_> {
         self.rules.keys.knows(headers).map_err(exchange::no_entry)
     }
 
+    /// What goes on here is shown to operators, and to everybody with a key.
+    fn reader(&self, parts: &Parts) -> Result<(), Refusal> {
+        match self.rules.keys.shown(&parts.headers) {
+            Shown::Operators | Shown::Clients => Ok(()),
+            Shown::Nothing | Shown::Unknown => self.operator(parts),
+        }
+    }
+
     /// Operators have a key, or sit at this machine: then no proxy and no web page stands between.
     fn operator(&self, parts: &Parts) -> Result<(), Refusal> {
         let refusal = |message| Err(Refusal::new(Reason::NotAdmin, message));
-        match self.rules.keys.is_admin(&parts.headers) {
-            Some(true) => Ok(()),
-            Some(false) => refusal("this needs the operator's key"),
-            None if !is_loopback(self.peer.ip()) || !Hosts::is_local(&parts.uri, &parts.headers) => {
-                refusal("without an operator's key this answers programs of this machine only")
-            }
-            None if self.rules.cors.is_foreign(&parts.headers) => refusal("web pages may not ask this"),
-            None => Ok(()),
+        let keys = &self.rules.keys;
+        match keys.shown(&parts.headers) {
+            Shown::Operators => Ok(()),
+            Shown::Clients if keys.has_admin() => refusal("this needs the operator's key"),
+            Shown::Nothing if keys.has_admin() => Err(exchange::no_entry(NoEntry::NoKey)),
+            Shown::Unknown if keys.has_admin() => Err(exchange::no_entry(NoEntry::WrongKey)),
+            Shown::Nothing | Shown::Unknown | Shown::Clients => self.at_this_machine(parts),
         }
+    }
+
+    fn at_this_machine(&self, parts: &Parts) -> Result<(), Refusal> {
+        let refusal = |message| Err(Refusal::new(Reason::NotAdmin, message));
+        if !is_loopback(self.peer.ip()) || !Hosts::is_local(&parts.uri, &parts.headers) {
+            return refusal("without an operator's key this answers programs of this machine only");
+        }
+        if self.rules.cors.is_foreign(&parts.headers) {
+            return refusal("web pages may not ask this");
+        }
+        Ok(())
     }
 
     /// Alive is who has a scheduler that answers.

@@ -9,7 +9,8 @@ use windtunnel_core::Class;
 pub struct Settings {
     /// Who may ask; empty: everybody who reaches the listener, under the label "anonymous".
     pub keys: Vec<Key>,
-    /// The key of `/admin/*` and `/metrics`; `None`: these answer clients on loopback only.
+    /// The key of orders (`POST /admin/*`), with which `/metrics`, `/admin/status` and `/admin/events` can be read as with
+    /// any other; `None`: orders and readers without a key are answered on loopback only.
     pub admin_key: Option<Secret>,
     /// Whether a listener that is not on loopback may go without keys.
     pub without_keys: WithoutKeys,

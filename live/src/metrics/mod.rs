@@ -85,7 +85,7 @@ impl Metrics {
             gauge
         });
         let answers = Counts::default();
-        registry.register("http_answers", "Answers to requests for inference, by status and reason", answers.clone());
+        registry.register("http_answers", "Answers to requests for inference and refusals of all others, by status and reason", answers.clone());
         Metrics { registry, events, answers, picture, journal, lag, left_out, journal_errors }
     }
 
@@ -104,7 +104,8 @@ impl Metrics {
         self.events.broken.clone()
     }
 
-    /// A request for inference was answered with this status, or 0 where its client left before; `reason` is one word.
+    /// A request for inference was answered with this status, or 0 where its client left before, or another was refused;
+    /// `reason` is one word.
     pub fn answered(&self, status: u16, reason: &'static str) {
         self.answers.get_or_create(&vec![("status", status.to_string()), ("reason", reason.to_owned())]).inc();
     }

@@ -98,7 +98,7 @@ pub struct QueuePicture {
 /// Lines of what was decided.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Events {
-    /// The number of the last.
+    /// What to ask for next.
     pub last: u64,
     /// The lines, the oldest first.
     pub lines: Vec<String>,

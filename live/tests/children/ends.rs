@@ -9,7 +9,7 @@ use std::{
 use windtunnel_core::{Attempt, ExitCause, Input, InstanceId, ModelId};
 use windtunnel_live::{
     Runtimes,
-    children::{Alert, ChildView},
+    children::{Alert, ChildView, Phase},
 };
 
 use crate::nursery::{FIRST, LONG, Nursery, kill, lives, model, nursery, nursery_with, process, until};
@@ -168,4 +168,17 @@ fn at_the_end_of_the_daemon_all_of_them_go() {
     assert_eq!(nursery.view(InstanceId(1)).model, ModelId(0));
     nursery.close();
     assert!(pids.iter().all(|pid| !lives(*pid)));
+}
+
+#[test]
+fn in_a_hurry_nobody_is_given_time_not_even_one_that_is_being_stopped() {
+    let mut nursery = nursery_with("hurry", model(&["--fake-term", "ignored"]), |limits| limits.grace = LONG * 2);
+    let (pid, _) = process(&nursery.loaded());
+    nursery.stop(5);
+    until("it is being stopped", || nursery.handle.list().iter().all(|child| child.phase == Phase::Stopping));
+    assert!(lives(pid), "it does not listen");
+    assert!(nursery.runtime.block_on(nursery.handle.kill(LONG)), "{:?}", nursery.handle.list());
+    assert!(!lives(pid));
+    assert_eq!(nursery.fact(), stopped(5));
+    nursery.close();
 }

@@ -109,13 +109,19 @@ async fn foreign_names_for_this_host_are_refused() {
 #[tokio::test(flavor = "multi_thread")]
 async fn operators_need_their_key_or_this_machine() {
     let world = world("operators", keys()).await;
-    for (headers, status) in
-        [(&[][..], 403), (&[("x-api-key", "sk-first")][..], 403), (&[("authorization", "Bearer sk-admin")][..], 200)]
-    {
-        for path in ["/admin/status", "/metrics"] {
+    for (headers, reads, orders, reason) in [
+        (&[][..], 401, 401, "no_api_key"),
+        (&[("x-api-key", "sk-nobody")][..], 401, 401, "invalid_api_key"),
+        (&[("x-api-key", "sk-first")][..], 200, 403, "not_an_operator"),
+        (&[("authorization", "Bearer sk-admin")][..], 200, 202, ""),
+    ] {
+        for path in ["/admin/status", "/admin/events", "/metrics"] {
             let reply = world.client().request("GET", path, headers, b"").await;
-            assert_eq!(reply.status, status, "{headers:?} {path}");
+            assert_eq!(reply.status, reads, "{headers:?} {path}");
         }
+        let reply = world.client().request("POST", "/admin/models/tiny/load", headers, b"").await;
+        assert_eq!(reply.status, orders, "{headers:?}: {}", reply.text());
+        assert!(orders == 202 || reply.reason() == reason, "{headers:?}: {}", reply.text());
     }
     world.close().await;
     let world = self::world("operators-local", settings()).await;
@@ -174,4 +180,27 @@ fn a_listener_for_everybody_needs_keys_or_two_words() {
     assert!(may_listen(&settings(), everybody).unwrap_err().starts_with("listen on 0.0.0.0:8080 without keys"));
     assert!(may_listen(&keys(), everybody).is_ok());
     assert!(may_listen(&Settings { without_keys: WithoutKeys::Anywhere, ..settings() }, everybody).is_ok());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_refusal_is_told_of_whatever_was_asked() {
+    let world = world("refusals-told", keys()).await;
+    let (first, admin) = ([("x-api-key", "sk-first")], [("x-api-key", "sk-admin")]);
+    let asked: [(&str, &str, &[(&str, &str)], &str); 8] = [
+        ("GET", "/v1/models", &[], "no_api_key"),
+        ("GET", "/metrics", &[("x-api-key", "sk-nobody")], "invalid_api_key"),
+        ("GET", "/v1/models", &[("host", "evil.example")], "host_not_allowed"),
+        ("POST", "/admin/reload", &first, "not_an_operator"),
+        ("POST", "/admin/reload", &admin, "reload_failed"),
+        ("GET", "/nothing", &[], "no_such_path"),
+        ("PUT", "/v1/models", &[], "method_not_allowed"),
+        ("POST", "/tokenize", &first, "bad_json"),
+    ];
+    for (method, path, headers, reason) in asked {
+        let reply = world.client().request(method, path, headers, b"").await;
+        assert_eq!(reply.reason(), reason, "{method} {path}");
+    }
+    let told: Vec<&str> = world.answered(8).await.iter().map(|one| one.reason).collect();
+    assert_eq!(told, asked.map(|(.., reason)| reason), "once each");
+    world.close().await;
 }

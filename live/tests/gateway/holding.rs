@@ -149,3 +149,22 @@ async fn a_stream_that_does_not_end_in_time_is_told_so() {
     child.closed().await;
     world.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn in_a_hurry_a_stream_is_told_so_however_long_it_might_have_gone_on() {
+    let patient = Settings { drain: Duration::from_secs(600), ..settings() };
+    let world = World::with("hurry", Upstream::told().await, patient, Loads::AtOnce).await;
+    let mut stream = world.client().begin_post("/v1/chat/completions", STREAM).await;
+    let child = world.upstream.next().await;
+    child.open_stream();
+    child.chunk("data: 1\n\n");
+    stream.head().await;
+    stream.chunk().await;
+    world.shutdown.cancel();
+    world.gateway.cut();
+    let (rest, whole) = stream.chunks().await;
+    let rest = String::from_utf8(rest).unwrap();
+    assert!(whole && rest.starts_with("data: {") && rest.contains("\"aborted\""), "{rest}");
+    child.closed().await;
+    world.close().await;
+}

@@ -65,8 +65,18 @@ async fn unknown_models_paths_and_methods_are_refused_in_json() {
     let reply = world.client().post("/v1/chat/completions", r#"{"model":"gpt-9@batch"}"#).await;
     assert_eq!(
         said(&reply),
-        (404, "model_not_found".to_owned(), "the model \"gpt-9@batch\" is not configured".to_owned())
+        (
+            404,
+            "model_not_found".to_owned(),
+            "the model \"gpt-9@batch\" is not configured; did you mean `gpt`?".to_owned()
+        )
     );
+    let there = "there are chat, code, gpt, org/chat:latest, small, talk, tiny, vectors";
+    let message = format!("the model \"nothing-like-it\" is not configured; {there}");
+    let reply = world.client().post("/v1/chat/completions", r#"{"model":"nothing-like-it"}"#).await;
+    assert_eq!(said(&reply).2, message);
+    assert_eq!(said(&world.client().get("/v1/models/nothing-like-it").await).2, message);
+    assert_eq!(said(&world.client().post("/admin/models/nothing-like-it/load", "").await).2, message);
     assert_eq!(reply.json()["error"]["param"], "model");
     for path in ["/v1/nothing", "/ui", "/", "/v1", "/props", "/v1chat/completions"] {
         let reply = world.client().get(path).await;
@@ -92,9 +102,10 @@ async fn anthropic_paths_have_their_own_envelope() {
     let headers = [("x-request-id", "mine-1")];
     let reply = world.client().request("POST", "/v1/messages", &headers, br#"{"model":"x"}"#).await;
     assert_eq!(reply.status, 404);
+    let there = "there are chat, code, gpt, org/chat:latest, small, talk, tiny, vectors";
     let expected = serde_json::json!({
         "type": "error",
-        "error": {"type": "not_found_error", "message": "the model \"x\" is not configured"},
+        "error": {"type": "not_found_error", "message": format!("the model \"x\" is not configured; {there}")},
         "request_id": "mine-1",
     });
     assert_eq!(reply.json(), expected);
@@ -206,7 +217,49 @@ async fn capabilities_and_quality_are_asked_of_families() {
     assert_eq!((reply.header("x-windtunnel-model"), reply.header("x-windtunnel-family")), (Some("chat"), Some("talk")));
     assert_eq!(world.upstream.last().text(), image.replace("talk", "chat"));
     let reply = world.client().post("/v1/chat/completions", &image.replace("talk", "small")).await;
-    assert_eq!((reply.status, reply.reason()), (400, "no_such_variant"), "{}", reply.text());
+    let message = r#"the model "small" has not the capability "vision"; it has "chat""#;
+    assert_eq!(said(&reply), (400, "not_capable".to_owned(), message.to_owned()));
+    let body = image.replace("\"messages\"", "\"windtunnel\":{\"quality\":\"preferred\"},\"messages\"");
+    assert_eq!(world.client().post("/v1/chat/completions", &body).await.status, 200);
+    world.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_is_only_asked_for_what_it_lists_and_loaded_for_nothing_else() {
+    use windtunnel_core::Capability::{Chat, Completion, Embedding, Rerank, Vision};
+    let upstream = Upstream::saying(answer("200 OK", "{}")).await;
+    let world = World::changed("kinds", upstream, settings(), Loads::AtOnce, |started| {
+        let lists = [vec![Chat, Vision], vec![], vec![Completion], vec![Chat], vec![Embedding, Rerank]];
+        for (model, list) in started.configuration.models.iter_mut().zip(lists) {
+            model.capabilities = list;
+        }
+    })
+    .await;
+    let of = |model: &str, lacks: &str, has: &str| {
+        format!("the model {model:?} has not the capability {lacks:?}; it has {has}")
+    };
+    let family = r#"no model of the family "talk" has all of "embedding"; they have "chat", "vision""#.to_owned();
+    for (path, model, message) in [
+        ("/v1/chat/completions", "vectors", of("vectors", "chat", r#""embedding", "rerank""#)),
+        ("/v1/messages", "tiny", of("tiny", "chat", r#""completion""#)),
+        ("/v1/completions", "chat", of("chat", "completion", r#""chat", "vision""#)),
+        ("/infill", "gpt", of("chat", "completion", r#""chat", "vision""#)),
+        ("/v1/embeddings", "chat", of("chat", "embedding", r#""chat", "vision""#)),
+        ("/v1/embeddings", "talk", family),
+        ("/v1/rerank", "tiny", of("tiny", "rerank", r#""completion""#)),
+    ] {
+        let reply = world.client().post(path, &format!(r#"{{"model":"{model}","input":["a"]}}"#)).await;
+        assert_eq!(reply.status, 400, "{path} {model}");
+        assert_eq!(reply.json()["error"]["message"], message, "{path} {model}");
+        assert_eq!(reply.reason(), "not_capable");
+    }
+    assert!(world.log.lock().unwrap().is_empty(), "nothing is loaded for it");
+    for (path, model) in [("/v1/rerank", "vectors"), ("/v1/completions", "code"), ("/v1/rerank", "code")] {
+        let reply = world.client().post(path, &format!(r#"{{"model":"{model}"}}"#)).await;
+        assert_eq!(reply.status, 200, "{path} {model}: {}", reply.text());
+    }
+    let reply = world.client().post("/tokenize", r#"{"model":"vectors"}"#).await;
+    assert_eq!(reply.status, 200, "every model has tokens: {}", reply.text());
     world.close().await;
 }
 

@@ -187,6 +187,8 @@ async fn an_error_for_all_is_the_childs_own_and_nonsense_is_said() {
         let body = json!({"model": "vectors", "input": input}).to_string();
         let reply = world.client().post("/v1/embeddings", &body).await;
         assert_eq!((reply.status, reply.text()), (400, error));
+        assert_eq!(reply.header("x-windtunnel-model"), Some("vectors"));
+        assert!(reply.header("x-windtunnel-queue-ms").is_some(), "{}", reply.head);
     }
     world.close().await;
     let world = World::new("vectors-few", Upstream::saying(answer("200 OK", r#"{"data":[]}"#)).await).await;

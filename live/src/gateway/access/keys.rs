@@ -60,6 +60,19 @@ pub(in crate::gateway) enum NoEntry {
     Busy { most: u32 },
 }
 
+/// Whose key a request presents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::gateway) enum Shown {
+    /// None is presented.
+    Nothing,
+    /// Nobody's.
+    Unknown,
+    /// A client's.
+    Clients,
+    /// The operator's.
+    Operators,
+}
+
 /// A request that counts among those under way.
 #[derive(Debug)]
 struct Busy(Arc<AtomicU32>);
@@ -106,18 +119,32 @@ impl KeyRing {
 
     /// Whether a request may read what any client may: names of models.
     pub(in crate::gateway) fn knows(&self, headers: &HeaderMap) -> Result<(), NoEntry> {
-        if self.keys.is_empty() || self.is_admin(headers) == Some(true) {
+        if self.keys.is_empty() {
             return Ok(());
         }
-        let presented = presented(headers).ok_or(NoEntry::NoKey)?;
-        self.place(&fingerprint(&presented)).map(drop).ok_or(NoEntry::WrongKey)
+        match self.shown(headers) {
+            Shown::Operators | Shown::Clients => Ok(()),
+            Shown::Nothing => Err(NoEntry::NoKey),
+            Shown::Unknown => Err(NoEntry::WrongKey),
+        }
     }
 
-    /// Whether a request has the operator's key; `None`: there is none.
-    pub(in crate::gateway) fn is_admin(&self, headers: &HeaderMap) -> Option<bool> {
-        let admin = self.admin.as_ref()?;
-        let presented = fingerprint(&presented(headers).unwrap_or_default());
-        Some(admin.ct_eq(&presented).into())
+    /// Whether there is an operator's key.
+    pub(in crate::gateway) fn has_admin(&self) -> bool {
+        self.admin.is_some()
+    }
+
+    /// Whose key a request presents.
+    pub(in crate::gateway) fn shown(&self, headers: &HeaderMap) -> Shown {
+        let Some(presented) = presented(headers) else { return Shown::Nothing };
+        let presented = fingerprint(&presented);
+        let admin = self.admin.as_ref().map_or(Choice::from(0), |admin| admin.ct_eq(&presented));
+        let place = self.place(&presented);
+        match (bool::from(admin), place) {
+            (true, _) => Shown::Operators,
+            (false, Some(_)) => Shown::Clients,
+            (false, None) => Shown::Unknown,
+        }
     }
 
     fn place(&self, presented: &Fingerprint) -> Option<u32> {
@@ -256,9 +283,11 @@ mod tests {
     #[test]
     fn operators_have_their_own_key() {
         let ring = ring();
-        assert_eq!(ring.is_admin(&with("x-api-key", "sk-admin")), Some(true));
-        assert_eq!(ring.is_admin(&with("x-api-key", "sk-app")), Some(false));
-        assert_eq!(KeyRing::default().is_admin(&HeaderMap::new()), None);
+        assert_eq!(ring.shown(&with("x-api-key", "sk-admin")), Shown::Operators);
+        assert_eq!(ring.shown(&with("x-api-key", "sk-app")), Shown::Clients);
+        assert_eq!(ring.shown(&with("x-api-key", "sk-ap")), Shown::Unknown);
+        assert_eq!(ring.shown(&HeaderMap::new()), Shown::Nothing);
+        assert_eq!((ring.has_admin(), KeyRing::default().has_admin()), (true, false));
         assert_eq!(ring.knows(&with("x-api-key", "sk-admin")), Ok(()));
         assert_eq!(ring.caller(&with("x-api-key", "sk-admin")).unwrap_err(), NoEntry::WrongKey);
     }

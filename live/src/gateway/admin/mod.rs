@@ -13,7 +13,7 @@ use windtunnel_core::{InstanceId, ModelId, Request, Stage, View, Wanted};
 use super::{
     answer::Answer,
     exchange::stopped,
-    names::{json, unescaped},
+    names::{json, unescaped, unknown},
     refuse::{Reason, Refusal},
     routes::Admin,
     shared::{Rules, Shared},
@@ -53,7 +53,7 @@ fn events(shared: &Shared, query: Option<&str>) -> Result<Response<Answer>, Refu
         None => 0,
         Some(text) => text
             .parse()
-            .map_err(|_| Refusal::new(Reason::BadValue, "`after` has to be the number of a line").about("after"))?,
+            .map_err(|_| Refusal::new(Reason::BadValue, "`after` has to be a number: the `last` of an answer").about("after"))?,
     };
     let (last, mut lines) = shared.operations.events(after);
     lines.drain(..lines.len().saturating_sub(LINES));
@@ -106,7 +106,7 @@ fn model(rules: &Rules, name: &str) -> Result<ModelId, Refusal> {
         Some(Wanted::Family(_)) => {
             Err(Refusal::new(Reason::BadValue, format!("{name:?} is a family; name one of its models")))
         }
-        None => Err(Refusal::new(Reason::UnknownModel, format!("the model {name:?} is not configured"))),
+        None => Err(unknown(&rules.catalogue, name)),
     }
 }
 

@@ -57,7 +57,7 @@ pub(super) async fn run(shared: Arc<Shared>, mut orders: UnboundedReceiver<Batch
 async fn batch(shared: Arc<Shared>, order: BatchOrder<Work>) {
     let BatchOrder { running, steps, .. } = order;
     let parts: Vec<Part> = steps.into_iter().filter_map(|(step, ticket)| Some((step, ticket.work?))).collect();
-    parts.iter().for_each(|(_, work)| work.start());
+    parts.iter().for_each(|(_, work)| work.start(running.model));
     shared.under_way.enter(&running);
     let end = tokio::select! {
         biased;

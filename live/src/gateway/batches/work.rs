@@ -2,16 +2,14 @@
 
 use std::{
     ops::Range,
-    sync::{
-        Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
+    time::Instant,
 };
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, response::Parts, uri::PathAndQuery};
 use tokio::sync::Notify;
-use windtunnel_core::GrantedStep;
+use windtunnel_core::{GrantedStep, ModelId};
 
 use super::{
     encoding::{Encoding, written_as},
@@ -31,7 +29,8 @@ pub struct Work {
     /// The body without its texts and its model.
     rest: Vec<u8>,
     gathered: Mutex<Gathered>,
-    started: AtomicBool,
+    /// Who took it up first, and when.
+    started: OnceLock<(ModelId, Instant)>,
     /// Rings when the child has refused it.
     refused: Notify,
 }
@@ -89,7 +88,7 @@ impl Work {
             body,
             rest,
             gathered: Mutex::new(gathered),
-            started: AtomicBool::new(false),
+            started: OnceLock::new(),
             refused: Notify::new(),
         }
     }
@@ -135,13 +134,18 @@ impl Work {
         self.refused.notify_one();
     }
 
-    pub(super) fn start(&self) {
-        self.started.store(true, Ordering::Relaxed);
+    pub(super) fn start(&self, model: ModelId) {
+        self.started.get_or_init(|| (model, Instant::now()));
     }
 
     /// Whether a step of it ran.
     pub(in crate::gateway) fn is_started(&self) -> bool {
-        self.started.load(Ordering::Relaxed)
+        self.started.get().is_some()
+    }
+
+    /// Which model took it up first, and when.
+    pub(in crate::gateway) fn started(&self) -> Option<(ModelId, Instant)> {
+        self.started.get().copied()
     }
 
     /// Waits until the child has refused it.

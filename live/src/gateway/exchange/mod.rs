@@ -1,5 +1,6 @@
 //! One request for inference, from its body to the last byte of its answer.
 
+mod able;
 mod claim;
 mod held;
 mod leave;
@@ -14,6 +15,7 @@ mod wish;
 pub(super) use held::Held;
 pub(super) use leave::{is_given_up, slot_free, why_broken};
 pub(super) use question::question;
+pub(super) use record::Record;
 pub(super) use relay::Relay;
 pub(super) use run::stopped;
 pub(super) use wish::no_entry;
@@ -32,9 +34,9 @@ use super::{
     routes::Errand,
     shared::{Rules, Shared},
 };
+use able::able;
 use claim::Claim;
 use held::Working;
-use record::Record;
 use run::{Opened, Run, draining};
 use shown::{Shown, streaming};
 use wish::Wish;
@@ -50,7 +52,8 @@ pub(super) async fn infer(
 ) -> Response<Answer> {
     let mut record = Record::new(shared);
     // Elsewhere, so that who waits keeps no room for what is over.
-    let wish = match Box::pin(understood(shared, rules, errand, parts, body, request_id, &mut record)).await {
+    let wish = Box::pin(understood(shared, rules, errand, parts, body, request_id, &mut record)).await;
+    let wish = match wish.and_then(|wish| able(rules, &wish).map(|()| wish)) {
         Ok(wish) => wish,
         Err(refusal) => {
             record.refused(&refusal);

@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, request::Parts}
 use hyper::body::Incoming;
 use windtunnel_core::{ModelId, Wanted};
 
-use super::{leave::why_broken, record::Record, shown::name, understood};
+use super::{leave::why_broken, record::Record, shown::name, understood, wish::Wish};
 use crate::{
     Endpoint,
     gateway::{
@@ -31,12 +31,26 @@ pub(in crate::gateway) async fn question(
     parts: Parts,
     body: Incoming,
     request_id: &HeaderValue,
-) -> Result<Response<Answer>, Refusal> {
+) -> Response<Answer> {
     let mut record = Record::new(shared);
     let wish = understood(shared, rules, errand, parts, body, request_id, &mut record).await;
-    let wish = wish.inspect_err(|refusal| record.refused(refusal))?;
-    let found = loaded(shared, rules, wish.named.wanted);
-    let (model, endpoint) = found.inspect_err(|refusal| record.refused(refusal))?;
+    let answered = match wish {
+        Ok(wish) => asked(shared, rules, wish, &mut record).await,
+        Err(refusal) => Err(refusal),
+    };
+    answered.unwrap_or_else(|refusal| {
+        record.refused(&refusal);
+        refusal.answer(errand.dialect, request_id)
+    })
+}
+
+async fn asked(
+    shared: &Shared,
+    rules: &Rules,
+    wish: Wish,
+    record: &mut Record,
+) -> Result<Response<Answer>, Refusal> {
+    let (model, endpoint) = loaded(shared, rules, wish.named.wanted)?;
     let body = body::edited(&wish.body.bytes, &wish.body.edits, rules.catalogue.model(model));
     let question = Question {
         method: Method::POST,
@@ -47,11 +61,7 @@ pub(in crate::gateway) async fn question(
     };
     let (parts, bytes) = match ask(&endpoint, question, SMALL_ANSWER).await {
         Ok(answer) => answer,
-        Err(Broken) => {
-            let refusal = of_broken_grant(why_broken(rules.settings.death_notice, endpoint).await);
-            record.refused(&refusal);
-            return Err(refusal);
-        }
+        Err(Broken) => return Err(of_broken_grant(why_broken(rules.settings.death_notice, endpoint).await)),
     };
     (record.status, record.reason, record.model) = (parts.status.as_u16(), "ok", Some(model));
     Ok(small(rules, parts.status, parts.headers, bytes, model))

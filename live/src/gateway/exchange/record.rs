@@ -74,7 +74,8 @@ impl Record {
         self.first_byte();
     }
 
-    pub(super) fn refused(&mut self, refusal: &Refusal) {
+    /// It is not served.
+    pub(in crate::gateway) fn refused(&mut self, refusal: &Refusal) {
         self.status = refusal.reason.status().as_u16();
         self.reason = refusal.reason.word();
     }

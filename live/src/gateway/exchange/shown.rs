@@ -12,6 +12,8 @@ use crate::gateway::{routes::Dialect, shared::Rules};
 pub(super) struct Shown {
     /// Its job, once there is one.
     pub(super) job: Option<JobId>,
+    /// Who took it up and how long it waited for that, where it was refused afterwards.
+    pub(super) by: Option<(ModelId, Duration)>,
     pub(super) dialect: Dialect,
     pub(super) request_id: HeaderValue,
     class: &'static str,
@@ -22,6 +24,7 @@ impl Shown {
     pub(super) fn of(wish: &Wish) -> Shown {
         Shown {
             job: None,
+            by: None,
             class: wish.class.name(),
             wanted: wish.named.wanted,
             dialect: wish.errand.dialect,
@@ -39,7 +42,7 @@ impl Shown {
         if let Wanted::Family(family) = self.wanted {
             name(headers, "x-windtunnel-family", rules.catalogue.family(family));
         }
-        let model = match (model, self.wanted) {
+        let model = match (model.or(self.by), self.wanted) {
             (Some((model, queued)), _) => {
                 let millis = u64::try_from(queued.as_millis()).unwrap_or(u64::MAX);
                 headers.insert("x-windtunnel-queue-ms", HeaderValue::from(millis));

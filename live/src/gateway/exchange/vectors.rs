@@ -1,9 +1,12 @@
 //! Texts to be embedded: the job waits for its steps, which [`crate::gateway::batches`] runs, and answers when all have ended.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use http::Response;
-use windtunnel_core::{Failure, Finish, GrantFailure, Outcome};
+use windtunnel_core::{Failure, Finish, GrantFailure, ModelId, Outcome};
 
 use super::{
     claim::Claim,
@@ -30,16 +33,17 @@ pub(super) async fn go(
     record: Record,
     shown: &mut Shown,
 ) -> Result<Response<Answer>, Refusal> {
-    let submission = wish.submission();
+    let (submission, arrived) = (wish.submission(), record.arrived());
     let work = Arc::new(Work::new(wish.path, wish.headers, wish.body));
     let mut claim = Claim::submit(shared, submission, Some(Arc::clone(&work)), record);
     shown.job = Some(claim.taken().await.ok_or_else(stopped)?);
     match wait(shared, rules, &mut claim, &work).await {
         Ok((reply, finish)) => {
-            let model = finish.and_then(|finish| {
+            let by_record = finish.and_then(|finish| {
                 let queued = finish.started?.since(finish.arrived).as_nanos();
                 Some((finish.model?, Duration::from_nanos(queued)))
             });
+            let model = by_record.or_else(|| taken_up(&work, arrived));
             claim.record.served(reply.status, model);
             let mut answer = Response::new(Answer::once(reply.bytes));
             *answer.status_mut() = reply.status;
@@ -48,10 +52,16 @@ pub(super) async fn go(
             Ok(answer)
         }
         Err(refusal) => {
+            shown.by = taken_up(&work, arrived);
             claim.record.refused(&refusal);
             Err(refusal)
         }
     }
+}
+
+/// Which model took it up, and how long that took.
+fn taken_up(work: &Work, arrived: Instant) -> Option<(ModelId, Duration)> {
+    work.started().map(|(model, at)| (model, at.saturating_duration_since(arrived)))
 }
 
 async fn wait(

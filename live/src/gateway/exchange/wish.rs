@@ -4,11 +4,13 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Uri, header, request::Parts, uri::PathAndQuery};
 use windtunnel_core::{Bytes as Amount, Class, JobKind, LabelId, Submission};
 
+use super::able::needs;
 use crate::gateway::{
     access::{Caller, NoEntry},
     ask::Asked,
     body::{self, LookFor, Request, Stream},
     catalogue::Named,
+    names::unknown,
     refuse::{Reason, Refusal, of_bad_ask, of_unformed, of_unusable},
     routes::{Errand, Form},
     shared::Rules,
@@ -85,7 +87,7 @@ impl Wish {
             max_wait: self.asked.max_wait,
             drop_hopeless: self.asked.drop_hopeless,
             quality: self.asked.quality,
-            needs: self.body.needs,
+            needs: needs(self.errand.kind, self.body.needs),
             body: Amount::new(self.body.bytes.len() as u64),
             client: None,
             affinity: None,
@@ -123,16 +125,11 @@ fn read(errand: Errand, headers: &HeaderMap, bytes: Bytes) -> Result<Request, Re
 
 /// A request that names nothing means the only model there is.
 fn named(rules: &Rules, name: Option<&str>) -> Result<Named, Refusal> {
-    let about = |refusal: Refusal| refusal.about("model");
     match name {
-        Some(name) => rules
-            .catalogue
-            .find(name)
-            .ok_or_else(|| about(Refusal::new(Reason::UnknownModel, format!("the model {name:?} is not configured")))),
-        None => rules
-            .catalogue
-            .only()
-            .ok_or_else(|| about(Refusal::new(Reason::BadValue, "`model` is missing, and there is more than one"))),
+        Some(name) => rules.catalogue.find(name).ok_or_else(|| unknown(&rules.catalogue, name)),
+        None => rules.catalogue.only().ok_or_else(|| {
+            Refusal::new(Reason::BadValue, "`model` is missing, and there is more than one").about("model")
+        }),
     }
 }
 

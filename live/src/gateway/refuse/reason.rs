@@ -10,6 +10,9 @@ macro_rules! reasons {
             $($(#[$doc])* $name,)*
         }
 
+        #[cfg(test)]
+        const ALL: &[Reason] = &[$(Reason::$name,)*];
+
         impl Reason {
             /// The word in the reason header and in metrics.
             pub(in crate::gateway) const fn word(self) -> &'static str {
@@ -53,6 +56,8 @@ reasons! {
     UnknownModel, "model_not_found", NOT_FOUND;
     /// The model was taken out of the configuration.
     ModelRemoved, "model_removed", NOT_FOUND;
+    /// The model, or every one of the family, lacks a capability.
+    NotCapable, "not_capable", BAD_REQUEST;
     /// No variant is good enough or can do it.
     NoSuchVariant, "no_such_variant", BAD_REQUEST;
     /// It has more inputs than can be taken at once.
@@ -95,4 +100,21 @@ reasons! {
     Stopped, "stopped", SERVICE_UNAVAILABLE;
     /// Reading the configuration again came to nothing.
     ReloadFailed, "reload_failed", BAD_REQUEST;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_is_in_the_table_of_the_manual_with_its_status() {
+        let manual = include_str!("../../../../docs/LIVE.md");
+        let missing = |reason: &&Reason| {
+            let (status, word) = (format!("| {} |", reason.status().as_u16()), format!("`{}`", reason.word()));
+            !manual.lines().any(|line| line.starts_with(&status) && line.contains(&word))
+        };
+        let missing: Vec<(&str, u16)> =
+            ALL.iter().filter(missing).map(|reason| (reason.word(), reason.status().as_u16())).collect();
+        assert_eq!(missing, []);
+    }
 }
