@@ -33,8 +33,8 @@ pub fn run(args: &WhatifArgs, session: &Session) -> Result<(), Failure> {
     let (runs, mut remarks) = read(args, session)?;
     if args.scenario.is_none() {
         remarks.push(
-            "service is modelled as the journal predicts it; contention is taken as perfect time slicing, memory and \
-             loading are left out; --scenario gives the cards as they are"
+            "service is modelled as the journal predicts it; contention is taken as perfect time slicing, memory is \
+             left out; --scenario gives the cards as they are"
                 .to_owned(),
         );
     }
