@@ -172,9 +172,10 @@ pub struct TestArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   windtunnel report run.jsonl
+  windtunnel report night*.jsonl                       night.jsonl, night.0002.jsonl, ..: one run in several files
   windtunnel report night-1.jsonl night-2.jsonl --report out --format json")]
 pub struct ReportArgs {
-    /// Journals, each run in them is a replication; - for stdin.
+    /// Journals, each run in them is a replication; those of a run in several files in any order; - for stdin.
     #[arg(required = true)]
     pub journals: Vec<PathBuf>,
     /// Write report.json, tables and charts into this folder.
@@ -186,11 +187,12 @@ pub struct ReportArgs {
 #[command(after_help = "Examples:
   windtunnel events run.jsonl | less
   windtunnel events run.jsonl --job 17
-  windtunnel events live.jsonl --follow --model gemma4-12b")]
+  windtunnel events live*.jsonl --follow --model gemma4-12b")]
 pub struct EventsArgs {
-    /// The journal; - for stdin.
-    pub journal: PathBuf,
-    /// Go on as the file grows.
+    /// The journal, or its files after a rotation; - for stdin.
+    #[arg(required = true)]
+    pub journals: Vec<PathBuf>,
+    /// Go on as the last file grows.
     #[arg(long)]
     pub follow: bool,
     /// Only lines of this job.
@@ -204,13 +206,13 @@ pub struct EventsArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   windtunnel replay run.jsonl                          every run from its beginning
-  windtunnel replay night.1.jsonl night.2.jsonl        rotated files, in their order
+  windtunnel replay night*.jsonl                       night.jsonl, night.0002.jsonl, ..: one run in several files
   windtunnel replay night.jsonl --from-checkpoint 3 --format json
 
 The first effect or checkpoint that differs is printed with what led to it. Exit codes: 0 equal, 1 something differs,
 2 bad input.")]
 pub struct ReplayArgs {
-    /// Journals; rotated files of a run in their order; - for stdin.
+    /// Journals, those of a run in several files in any order; - for stdin.
     #[arg(required = true)]
     pub journals: Vec<PathBuf>,
     /// Start each run at its checkpoint of this number, from 1.
@@ -264,7 +266,7 @@ Each request is simulated with the service times it had, scaled as the model of 
 simulated again as it was recorded, and the error of that is printed; then what the settings change, with intervals.
 Without --scenario the journal's own predictions are the model of service.")]
 pub struct WhatifArgs {
-    /// Journals that hold whole runs; - for stdin.
+    /// Journals that hold whole runs, those of a run in several files in any order; - for stdin.
     #[arg(required = true)]
     pub journals: Vec<PathBuf>,
     /// The scenario whose cards and services were recorded; its workloads are not used.

@@ -6,6 +6,7 @@ mod bench;
 mod command;
 mod embedded;
 mod failure;
+mod imagined;
 mod import;
 mod inventory;
 mod output;

@@ -17,6 +17,7 @@ use crate::{
     args::{Common, Format},
     embedded,
     failure::Failure,
+    imagined::completed,
     progress::{Progress, Work},
     reading::Reading,
 };
@@ -73,9 +74,10 @@ impl Session {
         }
     }
 
-    /// A scenario's file, whose models may name their files instead of their memory.
+    /// A scenario's file, whose models may name their files instead of their memory, and whose base may be a daemon's
+    /// configuration.
     pub fn load(&self, path: &Path) -> Result<ScenarioFile, Failure> {
-        Ok(ScenarioFile::load(path)?.with_estimator(Arc::clone(&self.model_files) as Arc<_>))
+        Ok(completed(path, ScenarioFile::load(path)?, self)?.with_estimator(Arc::clone(&self.model_files) as Arc<_>))
     }
 
     /// The scenario with the command line's overrides.

@@ -172,3 +172,24 @@ fn searched_with(path: &Path, more: &[&str]) -> Value {
     assert_eq!(found["found"], json!([]));
     found
 }
+
+/// What holds for a search holds for a scenario that starts from the configuration, but for what it says itself.
+#[test]
+fn a_scenario_starts_from_a_daemons_configuration() {
+    let folder = written("base-daemon", CONFIGURATION);
+    let scenario = "base = 'my.toml'\n[run]\nhorizon = '60s'\n[models.gone]\nfootprint = '2GiB'\nservice = { kind = 'slots', decode_alpha = '3ms' }\n[[workload]]\nname = 'w'\nmodel = 'qwen'\nprompt_tokens = 100\noutput_tokens = 20\narrivals = { process = 'poisson', rate = 0.2 }\n[[workload]]\nname = 'g'\nclass = 'background'\nmodel = 'gone'\noutput_tokens = 20\narrivals = { process = 'poisson', rate = 0.2 }\n";
+    fs::write(folder.join("s.toml"), scenario).expect("a file can be written");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_windtunnel"));
+    command.env("HOME", env!("CARGO_TARGET_TMPDIR")).env_remove("XDG_STATE_HOME").env_remove("XDG_CONFIG_HOME");
+    let out = command.arg("sim").arg(folder.join("s.toml")).args(["--format", "json"]).output();
+    let out = out.expect("the program starts");
+    let said = text(&out.stderr);
+    assert_eq!(out.status.code(), Some(0), "{said}");
+    let report: Value = serde_json::from_slice(&out.stdout).expect("one JSON object");
+    assert!(report["workload"]["w"]["completed"]["mean"].as_f64() > Some(1.0), "{}", report["workload"]["w"]);
+    assert!(report["model"]["qwen"]["loads"]["mean"].as_f64() > Some(0.0), "{}", report["model"]["qwen"]);
+    for part in ["my.toml assumed: models.qwen: a token takes 0.03", "assumed: devices.gpu: loads take 1s", "bench"] {
+        assert!(said.contains(part), "{part} is not in {said}");
+    }
+    assert!(!said.contains("models.gone") && !said.contains("models.own"), "what is said is not assumed: {said}");
+}

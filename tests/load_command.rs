@@ -280,3 +280,32 @@ fn a_sweep_runs_against_an_endpoint() {
     let distinct: BTreeSet<String> = endpoint.asked().iter().map(|one| one.body["messages"].to_string()).collect();
     assert_eq!(distinct.len(), endpoint.asked().len(), "no run repeats the prompts of another");
 }
+
+/// Cards and services are the endpoint's: a file need not have any.
+#[test]
+fn workloads_are_enough_and_their_journal_has_nothing_to_replay() {
+    let folder = Folder::new("load-bare");
+    let bare = "[run]\nhorizon = '1s'\nwarmup = '0s'\n[[workload]]\nname = 'chat'\nmodel = 'org/m:q4'\noutput_tokens = 2\narrivals = { process = 'poisson', rate = 40 }\n";
+    let (scenario, seen) = (folder.file("s.toml", bare), folder.path("seen.jsonl"));
+    let endpoint = Endpoint::start(usize::MAX, |number, asked| match number {
+        0 => whole(SOON, "404 Not Found", "x-windtunnel-reason: model_not_found\r\n", "{}"),
+        _ => willing(number, asked),
+    });
+    let out = windtunnel(&["load", "--url", &endpoint.url, &scenario, "--journal", &seen, "--format", "json"]);
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    let chat = &json(&out)["workload"]["chat"];
+    assert_eq!((&chat["failed"]["mean"], &chat["rejected"]["mean"]), (&1.0.into(), &0.0.into()), "{chat}");
+    assert!(endpoint.asked().iter().all(|asked| asked.body["model"] == "org/m:q4"));
+    for command in ["replay", "whatif"] {
+        let out = windtunnel(&[command, &seen]);
+        let said = text(&out.stderr);
+        assert_eq!(out.status.code(), Some(2), "{command}: {said}");
+        assert!(said.contains("written by a load generator; it has no decisions to replay"), "{command}: {said}");
+    }
+    let sweep = format!("{bare}[[sweep]]\nkey = 'workload.chat.arrivals.rate'\nvalues = [20, 40]\n");
+    let sweep = folder.file("sweep.toml", &sweep);
+    let out = windtunnel(&["sweep", &sweep, "--live", &endpoint.url, "--set", "run.horizon=300ms"]);
+    let table = text(&out.stdout);
+    assert!(out.status.success() && table.contains("point  rate  offered/s"), "{table}{}", text(&out.stderr));
+    assert!(!table.contains("card"), "{table}");
+}

@@ -113,3 +113,25 @@ fn bad_input_is_said_with_its_file() {
         assert!(text(&out.stderr).contains(part), "{}", text(&out.stderr));
     }
 }
+
+/// A shell sorts `run.0002.jsonl` before `run.jsonl`.
+#[test]
+fn a_run_in_several_files_is_one_run_whatever_their_order() {
+    let whole = Scratch::new("rotated-whole.jsonl", "");
+    let scenario = golden("guard-and-modes.toml").display().to_string();
+    let out = windtunnel(&["sim", &scenario, "--journal", whole.path(), "--checkpoint", "1s"]);
+    assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+    let lines = fs::read_to_string(whole.path()).expect("it was written");
+    let cut = 1 + lines.find("\n{\"checkpoint\"").expect("it has checkpoints");
+    let (first, second) =
+        (Scratch::new("rotated.jsonl", &lines[..cut]), Scratch::new("rotated.0002.jsonl", &lines[cut..]));
+    for command in ["replay", "report", "events", "whatif"] {
+        let (one, two) =
+            (windtunnel(&[command, whole.path()]), windtunnel(&[command, second.path(), first.path(), "--quiet"]));
+        assert_eq!((two.status.code(), text(&two.stderr).as_str()), (Some(0), ""), "{command}");
+        assert_eq!(text(&two.stdout), text(&one.stdout), "{command}");
+        let alone = windtunnel(&[command, first.path()]);
+        let said = text(&alone.stderr);
+        assert!(said.contains("rotated.jsonl goes on in") && said.contains("rotated.0002.jsonl"), "{command}: {said}");
+    }
+}

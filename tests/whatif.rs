@@ -292,3 +292,29 @@ fn what_was_a_generations_own_makes_up_for_a_model_that_is_off() {
     let (was, is) = (number(&class["again"]["latency_p50"]), number(&class["changed"]["latency_p50"]));
     assert!(is < 0.55 * was, "half of every time: {was} and {is}");
 }
+
+/// A daemon calls its processor `cpu`, and its models are loaded when somebody asks for them.
+#[test]
+fn a_device_without_a_number_and_the_loads_on_it_are_met_again() {
+    let scenario = SCENARIO
+        .replace("PATIENCE", "")
+        .replace("name = \"gpu\"", "name = \"gpu\"\nload = { fixed = \"3s\" }")
+        .replace("[models.m]", "[models.m]\nresident = false")
+        .replace("max_queued = 40", "max_queued = \"unlimited\"");
+    let recorded = Recorded::of("whatif-cpu", &scenario);
+    let journal = fs::read_to_string(recorded.path("run.jsonl")).expect("the journal is read");
+    assert!(journal.contains("\"gpu0\""), "the card is named in the journal");
+    fs::write(recorded.path("run.jsonl"), journal.replace("\"gpu0\"", "\"cpu\"")).expect("the journal is written");
+    let again = recorded.whatif(&[]);
+    let remarks = again["remarks"].to_string();
+    assert!(remarks.contains("loads take as long as they did, whatever loads beside them: m on cpu 3s"), "{remarks}");
+    assert!(!remarks.contains("NOT MATCHED"), "{remarks}");
+    for class in again["classes"].as_array().expect("a list") {
+        assert!(number(&class["fidelity"]["recorded"]["wait_p99"]) > 2.0, "requests wait for the load: {class}");
+        close(class);
+    }
+    let other = recorded.path("other.toml");
+    fs::write(&other, scenario.replace("name = \"gpu\"", "name = \"elsewhere\"")).expect("the scenario is written");
+    let lost = recorded.whatif(&["--scenario", &other])["remarks"].to_string();
+    assert!(lost.contains("NOT MATCHED") && lost.contains("m on cpu"), "{lost}");
+}

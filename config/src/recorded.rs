@@ -124,6 +124,9 @@ fn describe_model(toml: &mut String, model: &Model, resident: bool, devices: &[D
     };
     let prediction = if model.prediction == Prediction::Learned { "learned" } else { "configured" };
     push(toml, format_args!("replicas = {replicas}\nprediction = \"{prediction}\"\npinned = {}\n", model.pinned));
+    if model.preload {
+        push(toml, format_args!("preload = true\n"));
+    }
     if let Some(unused) = model.idle_ttl {
         push(toml, format_args!("idle_ttl = {}\n", span(unused)));
     }

@@ -2,7 +2,7 @@
 //! too slow lines are left out, which the journal says, rather than let anybody wait.
 //!
 //! A file that has grown beyond its limit is followed by another that begins with a checkpoint: `run.jsonl`,
-//! `run.0002.jsonl` and so on.
+//! `run.0002.jsonl` and so on. A daemon that starts again goes on in the last of them.
 
 use std::{
     fs::{File, OpenOptions},
@@ -19,7 +19,7 @@ use std::{
 use windtunnel_core::{Checkpoint, Effects, Input, Span, Time};
 use windtunnel_reports::{
     Recorder,
-    journal::{End, Header, JournalWriter},
+    journal::{End, Header, JournalWriter, latest, numbered},
 };
 
 /// So many parcels of lines may be on their way to the disk.
@@ -92,15 +92,16 @@ struct Parcels {
 }
 
 impl Journal {
-    /// A journal in `path`, which is appended to where it exists, with files of about `limit` bytes.
+    /// A journal that begins in `path`, with files of about `limit` bytes; what exists of it is gone on with.
     ///
     /// # Errors
     /// If the file cannot be opened.
     pub fn open(path: &Path, limit: u64) -> io::Result<Journal> {
-        let (file, written) = open(path)?;
+        let (last, number) = latest(path);
+        let (file, written) = open(&last)?;
         let (post, parcels) = mpsc::sync_channel(PARCELS);
         let health = Arc::new(Health::default());
-        let disk = Disk { path: path.to_owned(), file, number: 1, health: Arc::clone(&health) };
+        let disk = Disk { path: path.to_owned(), file, number, health: Arc::clone(&health) };
         let disk = thread::Builder::new().name("journal".to_owned()).spawn(move || disk.run(&parcels))?;
         Ok(Journal {
             lines: JournalWriter::new(Parcels::default()),
@@ -267,12 +268,6 @@ impl Disk {
     }
 }
 
-/// `run.jsonl` as `run.0002.jsonl`.
-fn numbered(path: &Path, number: u32) -> PathBuf {
-    let extension = path.extension().map_or_else(String::new, |one| format!(".{}", one.to_string_lossy()));
-    path.with_extension(format!("{number:04}{extension}"))
-}
-
 /// The file, at its end, after a line feed where the last line of an earlier run was torn; and its size.
 fn open(path: &Path) -> io::Result<(File, u64)> {
     let mut file = OpenOptions::new().create(true).read(true).append(true).open(path)?;
@@ -286,15 +281,4 @@ fn open(path: &Path) -> io::Result<(File, u64)> {
         }
     }
     Ok((file, size))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn later_files_are_numbered_before_the_extension() {
-        assert_eq!(numbered(Path::new("a/run.jsonl"), 2), Path::new("a/run.0002.jsonl"));
-        assert_eq!(numbered(Path::new("run"), 12), Path::new("run.0012"));
-    }
 }

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 #[derive(Debug, Args)]
+#[command(override_usage = "windtunnel load [OPTIONS] --url <URL> <SCENARIO>
+       windtunnel load [OPTIONS] --url <URL> --model <NAME>")]
 #[command(after_help = "Examples:
   windtunnel load --url http://127.0.0.1:8080 scenarios/closed-loop.toml --set run.horizon=60s
   windtunnel load --url http://127.0.0.1:8080 --model gemma --rate 5 --for 2m --prompt-tokens 800 --output-tokens 100

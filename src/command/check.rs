@@ -154,11 +154,14 @@ fn homeless(daemon: &Daemon, entries: &[Entry], together: &[Together]) -> Vec<St
 
 fn text(inventory: &Inventory, findings: &Findings) -> String {
     let daemon = &inventory.daemon;
-    let (models, families) = (daemon.configuration.models.len(), daemon.configuration.families.len());
-    let keys = daemon.keys.len();
+    let counted =
+        |count: usize, one: &str, several: &str| format!("{count} {}", if count == 1 { one } else { several });
     let mut text = format!(
-        "{}: {models} models, {families} families, {keys} keys, listens on {}\n\n",
+        "{}: {}, {}, {}, listens on {}\n\n",
         inventory.path.display(),
+        counted(daemon.configuration.models.len(), "model", "models"),
+        counted(daemon.configuration.families.len(), "family", "families"),
+        counted(daemon.keys.len(), "key", "keys"),
         daemon.server.listen
     );
     text.push_str(&device_rows(findings).text());

@@ -3,12 +3,13 @@
 use std::{
     fs::File,
     io::{self, BufRead, BufReader, Read, Write},
+    path::Path,
     thread,
     time::Duration,
 };
 
 use windtunnel_core::JobId;
-use windtunnel_reports::journal::{EventFilter, Lines, Record, Records};
+use windtunnel_reports::journal::{EventFilter, Lines, Record, Records, in_order, left_out};
 
 use crate::{args::EventsArgs, failure::Failure, session::Session};
 
@@ -17,29 +18,48 @@ const LOOK: Duration = Duration::from_millis(200);
 
 pub fn run(args: &EventsArgs, session: &Session) -> Result<(), Failure> {
     session.only_tables("events", "prints lines; the journal itself is JSON")?;
-    let input: Box<dyn Read> = if args.journal.as_os_str() == "-" {
-        Box::new(io::stdin())
-    } else {
-        Box::new(File::open(&args.journal).map_err(|wrong| Failure::file("open", &args.journal, &wrong))?)
-    };
-    if args.follow {
-        show(BufReader::new(Growing { input, session }), args, session)
-    } else {
-        show(BufReader::new(input), args, session)
+    let journals = in_order(&args.journals);
+    let mut page = Page { lines: Lines::new(), begun: false };
+    for (number, path) in (1..).zip(&journals) {
+        let input = open(path)?;
+        let input: Box<dyn Read> = match args.follow && number == journals.len() {
+            true => Box::new(Growing { input, session }),
+            false => input,
+        };
+        show(&mut page, path, BufReader::new(input), args, session)?;
     }
+    left_out(&journals).iter().for_each(|remark| session.remark(remark));
+    Ok(())
 }
 
-fn show(input: impl BufRead, args: &EventsArgs, session: &Session) -> Result<(), Failure> {
+fn open(path: &Path) -> Result<Box<dyn Read>, Failure> {
+    if path.as_os_str() == "-" {
+        return Ok(Box::new(io::stdin()));
+    }
+    Ok(Box::new(File::open(path).map_err(|wrong| Failure::file("open", path, &wrong))?))
+}
+
+/// What is printed, over all files.
+struct Page {
+    lines: Lines,
+    begun: bool,
+}
+
+fn show(
+    Page { lines, begun }: &mut Page,
+    path: &Path,
+    input: impl BufRead,
+    args: &EventsArgs,
+    session: &Session,
+) -> Result<(), Failure> {
     let filter = EventFilter { job: args.job.map(JobId), model: args.model.clone() };
     let mut out = io::BufWriter::new(anstream::stdout().lock());
-    let mut lines = Lines::new();
     let mut records = Records::new(input);
-    let mut begun = false;
     for record in records.by_ref() {
         let record = record?;
-        begun |= matches!(record, Record::Header(_));
-        if !begun {
-            let message = format!("{}: a journal begins with a header, found another record", args.journal.display());
+        *begun |= matches!(record, Record::Header(_));
+        if !*begun {
+            let message = format!("{}: a journal begins with a header, found another record", path.display());
             return Err(Failure::BadInput(message));
         }
         let mut wanted = Vec::new();

@@ -1,6 +1,5 @@
 //! `windtunnel fuzz`: random worlds are searched for a broken rule; what is found is written as a scenario.
 
-mod imagined;
 mod watchdog;
 
 use std::{
@@ -19,10 +18,10 @@ use windtunnel_config::{Override, ScenarioFile, parse_span};
 use windtunnel_core::Class;
 use windtunnel_sim::fuzz::{Find, Findings, Frozen, Ground, Progress, Pulses, Search, Tally, as_it_stands};
 
-use self::imagined::{Imagined, imagined};
 use crate::{
     args::{Format, FuzzArgs},
     failure::Failure,
+    imagined::{Imagined, imagined},
     output::{Folder, print},
     session::Session,
 };

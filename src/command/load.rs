@@ -6,6 +6,7 @@ mod flags;
 
 use std::{fs::File, sync::Arc};
 
+use windtunnel_config::ScenarioFile;
 use windtunnel_live::load::{Gauge, Recording};
 use windtunnel_reports::{Report, journal::EndCause};
 use windtunnel_sim::Setup;
@@ -22,7 +23,7 @@ pub use endpoint::{settings, span};
 pub fn run(args: &LoadArgs, session: &Session) -> Result<(), Failure> {
     spare_scenario(args.journal.as_deref(), args.scenario.as_deref())?;
     let file = match &args.scenario {
-        Some(path) => session.file(Some(path))?,
+        Some(path) => ScenarioFile::load(path)?.served_elsewhere(),
         None => flags::scenario(args)?,
     };
     let setup = Setup::new(file.resolve(&session.overrides)?)?;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use windtunnel_replay::{CheckpointRule, Outcome, Replay, ReplayError, Rules, Start};
-use windtunnel_reports::journal::Records;
+use windtunnel_reports::journal::{Record, Records, in_order, left_out};
 
 use crate::{
     args::{Format, ReplayArgs},
@@ -53,11 +53,14 @@ fn replay(args: &ReplayArgs, session: &Session) -> Result<Outcome, Failure> {
     });
     let reading = Reading::of(&args.journals);
     let _progress = session.reading("replaying", &reading);
-    for path in &args.journals {
+    let journals = in_order(&args.journals);
+    left_out(&journals).iter().for_each(|remark| session.remark(remark));
+    for path in &journals {
         replay.begin_file(Some(path.display().to_string()));
         let mut records = Records::new(reading.open(path)?);
         while let Some(record) = records.next() {
             let record = record.map_err(|wrong| in_file(path, &wrong.into()))?;
+            check_decisions(path, &record)?;
             if replay.record(records.line(), record).map_err(|wrong| in_file(path, &wrong))?.is_break() {
                 return Ok(replay.finish());
             }
@@ -69,6 +72,23 @@ fn replay(args: &ReplayArgs, session: &Session) -> Result<Outcome, Failure> {
         replay.end_file(records.line(), records.warnings());
     }
     Ok(replay.finish())
+}
+
+/// An error if the journal of this record holds no decisions.
+pub fn check_decisions(path: &Path, record: &Record) -> Result<(), Failure> {
+    match record {
+        Record::Header(header) if header.is_of_load_generator() => Err(Failure::BadInput(format!(
+            "{}: this journal was written by a load generator; it has no decisions to replay, only what its clients saw \
+             (`windtunnel report`)",
+            path.display()
+        ))),
+        Record::Header(_)
+        | Record::Input { .. }
+        | Record::Effect { .. }
+        | Record::Checkpoint { .. }
+        | Record::Gap { .. }
+        | Record::End(_) => Ok(()),
+    }
 }
 
 fn in_file(path: &Path, wrong: &ReplayError) -> Failure {

@@ -5,7 +5,7 @@ use std::path::Path;
 use windtunnel_reports::{
     Report,
     chart::report_charts,
-    journal::report_from_journals,
+    journal::{in_order, left_out, report_from_journals},
     table::{report_csv, report_table},
 };
 
@@ -17,7 +17,9 @@ use crate::{
 };
 
 pub fn run(args: &ReportArgs, session: &Session) -> Result<(), Failure> {
-    let (report, warnings) = report_from_journals(&args.journals)?;
+    let journals = in_order(&args.journals);
+    let (report, warnings) = report_from_journals(&journals)?;
+    left_out(&journals).iter().for_each(|remark| session.remark(remark));
     for warning in warnings {
         session.remark(&warning);
     }

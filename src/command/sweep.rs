@@ -25,7 +25,10 @@ pub fn run(args: &SweepArgs, session: &Session) -> Result<(), Failure> {
         let message = format!("--rates: a rate must be more than 0 and at most {MOST} per second, found {rate}");
         return Err(Failure::BadInput(message));
     }
-    let file = session.file(args.scenario.as_deref())?;
+    let file = match (&args.live, &args.scenario) {
+        (Some(_), Some(path)) => ScenarioFile::load(path)?.served_elsewhere(),
+        (Some(_), None) | (None, _) => session.file(args.scenario.as_deref())?,
+    };
     file.resolve(&session.overrides)?;
     let options = SweepOptions {
         overrides: session.overrides.clone(),

@@ -5,7 +5,7 @@ use std::path::Path;
 use windtunnel_config::{Override, Scenario, ScenarioFile, policy_settings, scenario_of};
 use windtunnel_core::Time;
 use windtunnel_reports::{
-    journal::{Record, Records},
+    journal::{Record, Records, in_order, left_out},
     table::whatif_table,
     whatif::{Change, JobEnd, JobEnds, Story, judge},
 };
@@ -16,6 +16,7 @@ use windtunnel_sim::{
 
 use crate::{
     args::{Format, WhatifArgs},
+    command::replay::check_decisions,
     failure::Failure,
     output::print,
     reading::Reading,
@@ -33,8 +34,8 @@ pub fn run(args: &WhatifArgs, session: &Session) -> Result<(), Failure> {
     let (runs, mut remarks) = read(args, session)?;
     if args.scenario.is_none() {
         remarks.push(
-            "service is modelled as the journal predicts it; contention is taken as perfect time slicing, memory and \
-             loading are left out; --scenario gives the cards as they are"
+            "service is modelled as the journal predicts it; contention is taken as perfect time slicing, memory is \
+             left out; --scenario gives the cards as they are"
                 .to_owned(),
         );
     }
@@ -81,10 +82,13 @@ fn read(args: &WhatifArgs, session: &Session) -> Result<(Vec<RecordedRun>, Vec<S
     let mut headers = 0;
     let reading = Reading::of(&args.journals);
     let _progress = session.reading("reading", &reading);
-    for path in &args.journals {
+    let journals = in_order(&args.journals);
+    remarks.extend(left_out(&journals));
+    for path in &journals {
         let mut records = Records::new(reading.open(path)?);
         for record in records.by_ref() {
             let record = record.map_err(|wrong| Failure::BadInput(format!("{}: {wrong}", path.display())))?;
+            check_decisions(path, &record)?;
             headers += usize::from(matches!(record, Record::Header(_)));
             reader.record(record);
             reading.record();

@@ -193,7 +193,11 @@ impl Findings {
         if form.rule == Rule::ExactlyOne && table.entries.len() != 1 {
             let keys = listed(form.keys.iter().map(|key| key.name));
             let found = listed(table.entries.iter().map(|entry| entry.key.as_str()));
-            self.say(place, format!("`{trail}` must be exactly one of {keys}; found {found}"), Vec::new());
+            self.say(
+                place,
+                format!("`{trail}` must be exactly one of {keys}; found {found}"),
+                form.hint.iter().map(|hint| (*hint).to_owned()).collect(),
+            );
         }
     }
 }

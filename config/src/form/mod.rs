@@ -25,6 +25,8 @@ pub(crate) struct Form {
     pub rule: Rule,
     /// Its keys.
     pub keys: &'static [Key],
+    /// What it looks like, where one sentence helps whoever got it wrong.
+    pub hint: Option<&'static str>,
 }
 
 /// How many of a form's keys may be given.
@@ -100,11 +102,12 @@ pub(crate) struct Tagged {
 
 impl Form {
     pub const fn new(name: &'static str, doc: &'static str, keys: &'static [Key]) -> Form {
-        Form { name, doc, rule: Rule::Any, keys }
+        Form { name, doc, rule: Rule::Any, keys, hint: None }
     }
 
-    pub const fn one_of(name: &'static str, doc: &'static str, keys: &'static [Key]) -> Form {
-        Form { name, doc, rule: Rule::ExactlyOne, keys }
+    /// A table that takes exactly one of its keys; `hint` shows one.
+    pub const fn one_of(name: &'static str, doc: &'static str, keys: &'static [Key], hint: &'static str) -> Form {
+        Form { name, doc, rule: Rule::ExactlyOne, keys, hint: Some(hint) }
     }
 
     pub fn key(&self, name: &str) -> Option<&'static Key> {

@@ -30,6 +30,7 @@ static SIZE_FORM: Form = Form::one_of(
         Key::new("gamma", Shape::Table(&SIZE_GAMMA), "gamma"),
         Key::scalar("empirical", Scalar::Name, EMPIRICAL),
     ],
+    "such as { exponential = 100 }; a plain number is always that",
 );
 
 static TIME_FORM: Form = Form::one_of(
@@ -42,6 +43,7 @@ static TIME_FORM: Form = Form::one_of(
         Key::new("gamma", Shape::Table(&TIME_GAMMA), "gamma"),
         Key::scalar("empirical", Scalar::Name, EMPIRICAL),
     ],
+    "such as { exponential = \"2s\" }; a plain time is always that",
 );
 
 static SIZE_LOGNORMAL: Form = Form::new(

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use toml_edit::Document;
 
 use super::base::merge;
+use super::endpoint::fill_in;
 use super::estimate::{give_footprints, names_model_files};
 use super::tree::Reader;
-use super::{Node, Override, Place, SourceFile, Sources, Table};
+use super::{Entry, Node, Override, Place, SourceFile, Sources, Table};
 use crate::decode::{Context, Empiricals, unreadable};
 use crate::error::{Complaint, ConfigError};
 use crate::estimate::Estimator;
@@ -28,6 +29,16 @@ pub struct ScenarioFile {
     estimator: Option<Arc<dyn Estimator>>,
     /// Arguments that the base gives every model's runtime.
     standing: Vec<String>,
+    served: Served,
+}
+
+/// Who serves the workloads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Served {
+    /// The cards of the file.
+    Here,
+    /// Somebody else.
+    Elsewhere,
 }
 
 /// The whole of the scenario's own file.
@@ -36,27 +47,59 @@ pub(super) const WHOLE: Place = Place { source: 0, start: 0, end: 0 };
 impl ScenarioFile {
     /// Reads the file at `path`, and its base.
     pub fn load(path: &Path) -> Result<ScenarioFile, ConfigError> {
+        ScenarioFile::parse(&ScenarioFile::text_of(path)?, path)
+    }
+
+    /// Reads the file at `path`, over `base` in place of what the file that it names holds.
+    pub fn load_over(path: &Path, base: &str) -> Result<ScenarioFile, ConfigError> {
+        ScenarioFile::parse_over(&ScenarioFile::text_of(path)?, path, Some(base))
+    }
+
+    fn text_of(path: &Path) -> Result<String, ConfigError> {
         let bytes = read(path).map_err(|wrong| ConfigError::whole("the scenario", wrong))?;
-        ScenarioFile::parse(&decoded(bytes, path, &mut Vec::new())?, path)
+        decoded(bytes, path, &mut Vec::new())
     }
 
     /// Reads `text` as if it stood at `origin`, which names it in messages and is where relative paths start.
     pub fn parse(text: &str, origin: &Path) -> Result<ScenarioFile, ConfigError> {
+        ScenarioFile::parse_over(text, origin, None)
+    }
+
+    fn parse_over(text: &str, origin: &Path, instead: Option<&str>) -> Result<ScenarioFile, ConfigError> {
         let mut sources = Vec::new();
         let mut root = parse(text, origin, &mut sources)?;
         let mut standing = Vec::new();
         let folder = folder_of(origin);
         if let Some(base) = root.get("base").and_then(Node::as_text).map(|base| folder.join(base)) {
-            (root, standing) = over_base(root, &base, &mut sources)?;
+            (root, standing) = over_base(root, &base, instead, &mut sources)?;
         }
         let title = origin.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
         let empiricals = Empiricals::default();
-        Ok(ScenarioFile { sources, root, folder, title, empiricals, estimator: None, standing })
+        Ok(ScenarioFile { sources, root, folder, title, empiricals, estimator: None, standing, served: Served::Here })
     }
 
     /// The same, with somebody who tells the memory of models from their files (`gguf`).
     pub fn with_estimator(self, estimator: Arc<dyn Estimator>) -> ScenarioFile {
         ScenarioFile { estimator: Some(estimator), ..self }
+    }
+
+    /// Where its base lies, if it has one.
+    pub fn base(&self) -> Option<PathBuf> {
+        Some(self.folder.join(self.root.get("base")?.as_text()?))
+    }
+
+    /// Whether it leaves out what a simulation cannot do without and a daemon finds out: devices, or the service of a model.
+    pub fn lacks_cards(&self) -> bool {
+        let models = self.root.get("models").and_then(Node::as_table);
+        let mut models = models.into_iter().flat_map(|models| &models.entries).filter_map(|one| one.node.as_table());
+        let no_devices = self.root.get("devices").and_then(Node::as_list).is_none_or(<[Node]>::is_empty);
+        no_devices || models.any(|model| !says_service(model))
+    }
+
+    /// The same for workloads that somebody else serves: cards, models and services that it does not have are filled in, and
+    /// none of what it says of them means anything.
+    pub fn served_elsewhere(self) -> ScenarioFile {
+        ScenarioFile { served: Served::Elsewhere, ..self }
     }
 
     /// The scenario with `overrides` put in place one after another. Everything that is wrong comes back at once, as far as
@@ -132,8 +175,18 @@ impl ScenarioFile {
                 complaints.push(Complaint { place: Place { source, start: 0, end: 0 }, message, notes });
             }
         }
+        if self.served == Served::Elsewhere {
+            fill_in(&mut root);
+        }
         (root, complaints)
     }
+}
+
+/// Whether a model has a service, everywhere or on some device.
+pub(super) fn says_service(model: &Table) -> bool {
+    let on = model.get("on").and_then(Node::as_table).map(|on| on.entries.as_slice()).unwrap_or_default();
+    let there = |entry: &Entry| entry.node.as_table().is_some_and(|on| on.get("service").is_some());
+    model.get("service").is_some() || on.iter().any(there)
 }
 
 /// Where relative paths in a file start from.
@@ -176,13 +229,23 @@ pub(super) fn parse(text: &str, origin: &Path, sources: &mut Vec<SourceFile>) ->
 
 /// The document laid over its base, and the arguments that the base gives every model's runtime. How a daemon listens and
 /// whom it serves is checked and nothing to a scenario.
-fn over_base(root: Table, base: &Path, sources: &mut Vec<SourceFile>) -> Result<(Table, Vec<String>), ConfigError> {
-    let bytes = read(base).map_err(|wrong| {
-        let place = root.get("base").map_or(WHOLE, |node| node.place);
-        let complaint = Complaint { place, message: format!("`base` {wrong}"), notes: Vec::new() };
-        ConfigError::of(vec![complaint], Sources { files: sources, overrides: &[] })
-    })?;
-    let text = decoded(bytes, base, sources)?;
+fn over_base(
+    root: Table,
+    base: &Path,
+    instead: Option<&str>,
+    sources: &mut Vec<SourceFile>,
+) -> Result<(Table, Vec<String>), ConfigError> {
+    let text = match instead {
+        Some(text) => text.to_owned(),
+        None => {
+            let bytes = read(base).map_err(|wrong| {
+                let place = root.get("base").map_or(WHOLE, |node| node.place);
+                let complaint = Complaint { place, message: format!("`base` {wrong}"), notes: Vec::new() };
+                ConfigError::of(vec![complaint], Sources { files: sources, overrides: &[] })
+            })?;
+            decoded(bytes, base, sources)?
+        }
+    };
     let place = Place { source: sources.len(), start: 0, end: 0 };
     let mut under = parse(&text, base, sources)?;
     let unknown = check_document(&under, &CONFIGURATION, place).complaints;

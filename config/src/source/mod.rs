@@ -5,6 +5,7 @@ use std::path::PathBuf;
 mod base;
 mod daemon;
 mod document;
+mod endpoint;
 mod estimate;
 mod file;
 mod overrides;

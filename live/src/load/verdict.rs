@@ -17,9 +17,16 @@ pub(super) fn outcome(seen: &Seen) -> Outcome {
             .unwrap_or(step(GrantFailure::Rejected)),
         Ending::Refused { status, reason, retry_after } => {
             let named = reason.as_deref().and_then(|word| named(word, seen.ended, *retry_after));
-            named.unwrap_or_else(|| of_status(*status, *retry_after))
+            let fits = |outcome: &Outcome| is_refusal(*status) || !matches!(outcome, Outcome::Refused(_));
+            named.filter(fits).unwrap_or_else(|| of_status(*status, *retry_after))
         }
     }
+}
+
+/// Whether the status says that the endpoint would not take a request that it may take at another time. Every other one says
+/// that the request, or the endpoint, is wrong, whatever word goes with it.
+const fn is_refusal(status: u16) -> bool {
+    matches!(status, 429 | 503)
 }
 
 /// The failure of a grant that came to nothing; `None` for one that did not.
@@ -106,6 +113,17 @@ mod tests {
         }
         assert_eq!(refused(503, Some("queue_expired")), (Counted::TimedOut, "max_wait"));
         assert_eq!(refused(503, Some("runtime_crashed")), (Counted::Failed, "crashed"));
+    }
+
+    #[test]
+    fn what_can_never_be_answered_has_failed() {
+        for (status, word) in
+            [(404, "model_not_found"), (400, "no_such_variant"), (400, "too_many_inputs"), (500, "model_broken")]
+        {
+            assert_eq!(refused(status, Some(word)), (Counted::Failed, "rejected_by_runtime"), "{status} {word}");
+        }
+        assert_eq!(refused(429, Some("queue_expired")), (Counted::TimedOut, "max_wait"));
+        assert_eq!(refused(404, Some("model_removed")), (Counted::Failed, "model_removed"));
     }
 
     #[test]

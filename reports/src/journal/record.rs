@@ -91,6 +91,19 @@ pub struct Header {
     pub remarks: BTreeMap<String, String>,
 }
 
+/// What a load generator says under the remark [`JOURNAL`] of a header it writes, at least.
+pub const LOAD_GENERATOR: &str = "written by a load generator";
+
+/// The remark that says who else than a scheduler wrote a journal.
+pub const JOURNAL: &str = "journal";
+
+impl Header {
+    /// Whether a load generator wrote it: then there are requests and their ends, and no decision of a scheduler.
+    pub fn is_of_load_generator(&self) -> bool {
+        self.remarks.get(JOURNAL).is_some_and(|remark| remark.starts_with(LOAD_GENERATOR))
+    }
+}
+
 /// Where a run ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

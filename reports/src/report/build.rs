@@ -67,6 +67,7 @@ impl Report {
         }
         remarks.extend(self.warmup_remark(runs));
         remarks.extend(self.interval_remarks());
+        remarks.extend(self.live_remarks());
         remarks.extend(self.idle_devices());
         remarks.extend(self.starved.iter().map(Starved::in_words));
         remarks.extend(thrash::in_words(runs));
@@ -88,6 +89,37 @@ impl Report {
         }
         let unjudged = runs.iter().any(|run| !run.steady.judged);
         unjudged.then(|| "too few completions to find the end of the warm-up: nothing was cut off".to_owned())
+    }
+
+    /// The workloads worth a row: all of them, of a live run those that asked for anything. A daemon has a label for
+    /// whoever has no key, whether or not there is anybody.
+    pub fn workloads_seen(&self) -> impl Iterator<Item = (&str, &WorkloadReport)> {
+        let asked = |one: &WorkloadReport| one.flow.offered.mean > 0.0 || one.arrivals.rate.is_some();
+        let live = self.source == Source::Live && self.workload.iter().any(|(_, one)| asked(one));
+        self.workload.iter().filter(move |(_, one)| !live || asked(one))
+    }
+
+    /// What figures of a live run mean that look as if they should be the same.
+    fn live_remarks(&self) -> Vec<String> {
+        let mut remarks = Vec::new();
+        if self.source != Source::Live {
+            return remarks;
+        }
+        let differs = |one: &WorkloadReport| {
+            one.arrivals.rate.is_some_and(|rate| (rate.mean / one.flow.offered_rate.mean - 1.0).abs() > 0.05)
+        };
+        if self.workload.iter().any(|(_, one)| differs(one)) {
+            let what = "measured/s is from the first arrival to the last, offered/s over all the time measured, in which \
+                        there may be pauses before and after";
+            remarks.push(what.to_owned());
+        }
+        let loads = self.model.iter().any(|(_, model)| model.loads.mean > 0.0);
+        if loads && !self.device.is_empty() {
+            let what = "busy: of a model the share of the time in which it was loaded, of a device that of all the time \
+                        measured";
+            remarks.push(what.to_owned());
+        }
+        remarks
     }
 
     /// The workloads whose backlog grows by itself.

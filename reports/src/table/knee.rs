@@ -8,10 +8,22 @@ use super::{
 };
 use crate::knee::{Bracket, Confirmation, KneeReport, Limit, Shape, TargetKnee};
 
+/// Whether the number of cards is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cards {
+    Counted,
+    /// Somebody else's endpoint has them.
+    Unknown,
+}
+
 /// The readings of one knee.
-pub(super) fn words(knee: &KneeReport) -> String {
-    let cards = if knee.devices == 1 { "1 card".to_owned() } else { format!("{} cards", knee.devices) };
-    let mut text = format!("knee of {cards}{}\n", settings(knee));
+pub(super) fn words(knee: &KneeReport, cards: Cards) -> String {
+    let system = match (cards, knee.devices) {
+        (Cards::Unknown, _) => "the endpoint".to_owned(),
+        (Cards::Counted, 1) => "1 card".to_owned(),
+        (Cards::Counted, several) => format!("{several} cards"),
+    };
+    let mut text = format!("knee of {system}{}\n", settings(knee));
     if let Some(capacity) = knee.capacity {
         reading(&mut text, "capacity", &format!("{}/s", rate(capacity)));
     }

@@ -72,7 +72,7 @@ fn ended(cause: &str, count: u32, of: u32) -> String {
 
 fn arrivals(report: &Report) -> Columns {
     let mut columns = Columns::new(&["", "process", "measured/s", "CV of gaps"]);
-    for (name, one) in report.workload.iter() {
+    for (name, one) in report.workloads_seen() {
         let arrivals = &one.arrivals;
         columns.row(
             name,
@@ -89,8 +89,8 @@ fn arrivals(report: &Report) -> Columns {
 /// The flows worth a row: every workload, and classes and models where there are several of them.
 fn flows(report: &Report) -> Vec<(String, &FlowReport)> {
     let mut flows: Vec<(String, &FlowReport)> =
-        report.workload.iter().map(|(name, one)| (name.to_owned(), &one.flow)).collect();
-    if report.workload.len() > 1 || report.workload.is_empty() {
+        report.workloads_seen().map(|(name, one)| (name.to_owned(), &one.flow)).collect();
+    if flows.len() != 1 {
         flows.extend(report.class.iter().map(|(name, one)| (format!("class {name}"), &one.flow)));
     }
     if report.model.len() > 1 {

@@ -4,11 +4,12 @@ use std::fmt::Write;
 
 use super::{
     columns::{Columns, wrapped},
-    knee,
+    knee::{self, Cards},
     units::{Unit, plain, value, with_interval},
 };
 use crate::{
     Figure, Report,
+    journal::Source,
     report::{Distribution, FlowReport, PointReport, SweepReport},
 };
 
@@ -28,10 +29,13 @@ pub fn sweep_table(sweep: &SweepReport) -> String {
     }
     let keys = keys(sweep);
     if let Some(class) = sweep.points.iter().find_map(|point| first_class(&point.report)) {
-        let _ = writeln!(text, "latencies are those of class {class}; rates are of all workloads together");
+        let _ = writeln!(
+            text,
+            "latencies are those of class {class}; offered/s, completed/s and lost are of all workloads"
+        );
     }
-    for key in &keys {
-        let _ = writeln!(text, "{} = {key}", short(key));
+    for (heading, key) in headings(&keys).iter().zip(&keys) {
+        let _ = writeln!(text, "{heading} = {key}");
     }
     let _ = write!(text, "\n{}", points(sweep, &keys).text());
     if sweep.points.iter().any(|point| point.report.unstable) {
@@ -42,7 +46,7 @@ pub fn sweep_table(sweep: &SweepReport) -> String {
         ));
     }
     for one in &sweep.knees {
-        let _ = write!(text, "\n{}", knee::words(one));
+        let _ = write!(text, "\n{}", knee::words(one, cards(sweep)));
     }
     text
 }
@@ -69,8 +73,24 @@ fn keys(sweep: &SweepReport) -> Vec<String> {
     keys
 }
 
-fn short(key: &str) -> &str {
-    key.rsplit_once('.').map_or(key, |(_, last)| last)
+/// What is said of the keys at the head of their columns: the last word, with the name of what it belongs to where several
+/// keys end alike.
+fn headings(keys: &[String]) -> Vec<String> {
+    let last = |key: &str| key.rsplit_once('.').map_or(key, |(_, last)| last).to_owned();
+    let alike = |key: &String| keys.iter().filter(|other| last(other) == last(key)).count() > 1;
+    let heading = |key: &String| match key.split('.').nth(1) {
+        Some(owner) if alike(key) => format!("{owner} {}", last(key)),
+        Some(_) | None => last(key),
+    };
+    keys.iter().map(heading).collect()
+}
+
+/// Whether it was run against an endpoint, of whose cards nothing is known.
+fn cards(sweep: &SweepReport) -> Cards {
+    match sweep.points.first().map(|point| point.report.source) {
+        Some(Source::Live) => Cards::Unknown,
+        Some(Source::Sim) | None => Cards::Counted,
+    }
 }
 
 fn first_class(report: &Report) -> Option<&str> {
@@ -78,15 +98,17 @@ fn first_class(report: &Report) -> Option<&str> {
 }
 
 fn points(sweep: &SweepReport, keys: &[String]) -> Columns {
-    let shorts: Vec<&str> = keys.iter().map(|key| short(key)).collect();
-    let mut headings = vec!["cards"];
-    headings.extend(&shorts);
-    headings.extend(["offered/s", "completed/s", "lost", "p50", "p99", "batch", "waiting", "of capacity", ""]);
-    let mut columns = Columns::new(&headings);
-    for point in &sweep.points {
+    let counted = cards(sweep) == Cards::Counted;
+    let named = headings(keys);
+    let mut titles = vec![if counted { "cards" } else { "point" }];
+    titles.extend(named.iter().map(String::as_str));
+    titles.extend(["offered/s", "completed/s", "lost", "p50", "p99", "batch", "waiting", "of capacity", ""]);
+    let mut columns = Columns::new(&titles);
+    for (number, point) in (1_u32..).zip(&sweep.points) {
         let mut cells: Vec<String> = keys.iter().map(|key| set(point, key)).collect();
         cells.extend(cells_of(&point.report));
-        columns.row(&point.devices.to_string(), cells);
+        let first = if counted { point.devices } else { number };
+        columns.row(&first.to_string(), cells);
     }
     columns
 }

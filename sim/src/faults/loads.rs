@@ -14,6 +14,7 @@ impl Faults {
         let factors = self.struck(now, model, device, factor);
         LoadFate {
             factor: factors.fold(1.0, |product, (factor, _)| product * f64::from(factor.get()) / 1e6),
+            recorded: None,
             end: first(self.struck(now, model, device, end)).unwrap_or(LoadEnd::Natural),
             growth: self.growth_of_load(now, model, device),
             claim: first(self.struck(now, model, device, silent)).unwrap_or(Claim::Honest),

@@ -79,7 +79,8 @@ impl Machine {
         fate: LoadFate,
     ) {
         self.fill(now);
-        let starting = (self.upkeep.fixed.as_nanos() as f64 * fate.factor + 0.5) as u64;
+        let fixed = fate.recorded.unwrap_or(self.upkeep.fixed);
+        let starting = (fixed.as_nanos() as f64 * fate.factor + 0.5) as u64;
         let phase = match fate.end {
             LoadEnd::Stalls(lasts) => Phase::Stalled { attempt, until: now.after(lasts) },
             LoadEnd::Natural | LoadEnd::Fails(_) => {
@@ -214,7 +215,8 @@ impl Machine {
         match process.phase {
             Phase::Starting { attempt, .. } => {
                 let left = process.footprint.map_or(0.0, |bytes| bytes.get() as f64 * process.fate.factor);
-                let left = if self.upkeep.bandwidth.is_some() { left } else { 0.0 };
+                let fills = self.upkeep.bandwidth.is_some() && process.fate.recorded.is_none();
+                let left = if fills { left } else { 0.0 };
                 process.phase = Phase::Filling { attempt, left };
                 None
             }

@@ -52,6 +52,8 @@ pub struct Growth {
 pub struct LoadFate {
     /// It takes so many times as long.
     pub factor: f64,
+    /// So long instead of what the device takes for it, as was recorded.
+    pub recorded: Option<Span>,
     pub end: LoadEnd,
     /// Memory the process takes afterwards, and over how long.
     pub growth: Option<(Bytes, Span)>,
@@ -80,7 +82,8 @@ pub enum Claim {
 
 impl LoadFate {
     /// Nothing special.
-    pub const NATURAL: LoadFate = LoadFate { factor: 1.0, end: LoadEnd::Natural, growth: None, claim: Claim::Honest };
+    pub const NATURAL: LoadFate =
+        LoadFate { factor: 1.0, recorded: None, end: LoadEnd::Natural, growth: None, claim: Claim::Honest };
 }
 
 impl Process {

@@ -1,6 +1,9 @@
 //! A recorded run as something to simulate.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use windtunnel_config::{Arrivals, Distribution, FaultKind, Noise, Request, Scenario, Service, Warmup, Workload};
 use windtunnel_core::{
@@ -9,6 +12,8 @@ use windtunnel_core::{
 };
 
 use super::{
+    devices::SameDevices,
+    loads::Loads,
     read::{RecordedGrant, RecordedJob, RecordedRun},
     residuals::{Own, Residual, residuals},
 };
@@ -41,6 +46,7 @@ pub struct Playback {
     /// The recorded place of each request, by the number the driver gives it.
     order: Vec<usize>,
     drawn: Drawn,
+    loads: Loads,
     remarks: Vec<String>,
 }
 
@@ -75,7 +81,8 @@ impl Playback {
     /// drawn from a stream of `seed`.
     pub fn new(run: RecordedRun, scenario: &Scenario, seed: u64) -> Playback {
         let mut draws = Stream::from_seed(seed ^ (u64::from(run.header.replication) << 32) ^ 0x6a09_e667);
-        let residuals = residuals(&known_here(&run, scenario), run.end.as_nanos(), scenario);
+        let grants = known_here(&run, scenario);
+        let residuals = residuals(&grants, run.end.as_nanos(), scenario);
         let mut drawn = Drawn::default();
         let outputs = outputs(&run.jobs, &mut draws, &mut drawn);
         let own = own_residuals(&run.jobs, &residuals, &mut draws, &mut drawn);
@@ -87,8 +94,10 @@ impl Playback {
             requests.residuals.extend(&own[place]);
         }
         requests.first.push(requests.residuals.len());
-        let remarks = remarks(&run, scenario);
-        Playback { run, groups, requests: Arc::new(requests), order, drawn, remarks }
+        let loads = Loads::of(&run);
+        let mut remarks = remarks(&run, &grants, scenario);
+        remarks.extend(loads.remark(&run.started.configuration, scenario));
+        Playback { run, groups, requests: Arc::new(requests), order, drawn, loads, remarks }
     }
 
     /// The run as it was recorded.
@@ -136,7 +145,8 @@ impl Playback {
                 *noise = Noise::Exponential;
             }
         }
-        Ok(Setup::new(scenario)?.with_requests(Arc::clone(&self.requests)))
+        let loads = self.loads.within(&self.run.started.configuration, &scenario);
+        Ok(Setup::new(scenario)?.with_requests(Arc::clone(&self.requests)).with_load_times(loads))
     }
 }
 
@@ -166,18 +176,20 @@ fn strikes_work(kind: &FaultKind) -> bool {
     }
 }
 
+/// What no device is called.
+const NOWHERE: DeviceId = DeviceId(u32::MAX);
+
 /// The recorded grants with the scenario's ids of their models and devices, which have the same names; what it does not have
 /// gets an id that nothing has.
 fn known_here(run: &RecordedRun, scenario: &Scenario) -> Vec<RecordedGrant> {
     let (theirs, ours) = (&run.started.configuration, &scenario.configuration);
     let models = theirs.models.iter().map(|model| ours.models.iter().position(|other| other.name == model.name));
     let models: Vec<Option<usize>> = models.collect();
-    let devices = theirs.devices.iter().map(|device| ours.devices.iter().position(|other| other.name == device.name));
-    let devices: Vec<Option<usize>> = devices.collect();
-    let id = |ids: &[Option<usize>], at: usize| ids.get(at).copied().flatten().map_or(u32::MAX, |at| at as u32);
+    let devices = SameDevices::of(theirs, ours);
+    let id = |model: ModelId| models.get(model.index()).copied().flatten().map_or(u32::MAX, |at| at as u32);
     let here = |grant: &RecordedGrant| RecordedGrant {
-        model: ModelId(id(&models, grant.model.index())),
-        device: DeviceId(id(&devices, grant.device.index())),
+        model: ModelId(id(grant.model)),
+        device: devices.here(grant.device).unwrap_or(NOWHERE),
         ..grant.clone()
     };
     run.grants.iter().map(here).collect()
@@ -281,14 +293,36 @@ fn name(run: &RecordedRun, label: LabelId, same: usize) -> String {
     if same == 0 { name } else { format!("{name} ({})", same + 1) }
 }
 
-fn remarks(run: &RecordedRun, scenario: &Scenario) -> Vec<String> {
-    let mut remarks = run.remarks.clone();
+/// Which recorded grants have no place in `scenario`, so that nothing is known of what was their own.
+fn strangers(run: &RecordedRun, here: &[RecordedGrant], scenario: &Scenario) -> Option<String> {
+    let serves = |grant: &RecordedGrant| {
+        let service = scenario.services.get(grant.model.index()).and_then(|on| on.get(grant.device.index()));
+        matches!(service, Some(Some(_)))
+    };
+    let told = &run.started.configuration;
+    let lost = run.grants.iter().zip(here).filter(|(_, here)| !serves(here)).map(|(grant, _)| grant);
+    let places: BTreeSet<(ModelId, DeviceId)> = lost.clone().map(|grant| (grant.model, grant.device)).collect();
+    let names = places
+        .into_iter()
+        .filter_map(|(model, device)| Some(format!("{} on {}", told.model(model)?.name, told.device(device)?.name)));
+    let names = names.collect::<Vec<_>>().join(", ");
+    let (lost, all) = (lost.count(), run.grants.len());
+    (lost > 0).then(|| {
+        format!(
+            "NOT MATCHED: {lost} of {all} grants ran as {names}, which the scenario has not: their recorded times are \
+             lost, and others of their workload or the model's stand for them"
+        )
+    })
+}
+
+fn remarks(run: &RecordedRun, here: &[RecordedGrant], scenario: &Scenario) -> Vec<String> {
+    let mut remarks: Vec<String> = strangers(run, here, scenario).into_iter().chain(run.remarks.clone()).collect();
     let slots = |grant: &&RecordedGrant| {
         let service = scenario.services.get(grant.model.index()).and_then(|on| on.get(grant.device.index()));
         matches!(service, Some(Some(Service::Slots { .. })))
     };
     let untold = |grant: &&RecordedGrant| grant.output_tokens > 1 && grant.first_token.is_none();
-    let count = known_here(run, scenario).iter().filter(slots).filter(untold).count();
+    let count = here.iter().filter(slots).filter(untold).count();
     if count > 0 {
         remarks.push(format!(
             "of {count} grants with continuous batching it is not known when the first token was out: their service is the model's"

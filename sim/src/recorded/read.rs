@@ -8,6 +8,8 @@ use windtunnel_core::{
 };
 use windtunnel_reports::journal::{Header, Record};
 
+use super::loads::RecordedLoad;
+
 /// A run as it was recorded.
 #[derive(Clone, Debug)]
 pub struct RecordedRun {
@@ -19,6 +21,8 @@ pub struct RecordedRun {
     pub jobs: Vec<RecordedJob>,
     /// Its grants in the order of their start.
     pub grants: Vec<RecordedGrant>,
+    /// Its loads that finished, in that order.
+    pub loads: Vec<RecordedLoad>,
     /// The time of its last record.
     pub end: Time,
     /// What the records say that cannot be played again.
@@ -97,6 +101,8 @@ pub struct Reader {
     jobs: BTreeMap<JobId, usize>,
     /// The place of each grant under way, and its job if it is that of one.
     under_way: BTreeMap<Attempt, (u32, Option<JobId>)>,
+    /// The loads under way, and when they were ordered.
+    loading: BTreeMap<Attempt, (Time, ModelId, DeviceId)>,
 }
 
 impl Reader {
@@ -146,8 +152,8 @@ impl Reader {
         match input {
             Input::Started(started) => {
                 if let Some(header) = self.header.take() {
-                    let (jobs, grants, remarks) = (Vec::new(), Vec::new(), Vec::new());
-                    self.runs.push(RecordedRun { header, started: *started, jobs, grants, end: t, remarks });
+                    let (jobs, grants, loads, remarks) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+                    self.runs.push(RecordedRun { header, started: *started, jobs, grants, loads, end: t, remarks });
                     self.open = true;
                 }
             }
@@ -174,9 +180,16 @@ impl Reader {
                 self.remark(t, "a process failed; failures are not played again");
             }
             Input::Operator(_) => self.remark(t, "an operator intervened; that is not played again"),
-            Input::LoadFinished { .. }
-            | Input::LoadFailed { .. }
-            | Input::StopFinished { .. }
+            Input::LoadFinished { attempt, .. } => {
+                let Some((ordered, model, device)) = self.loading.remove(&attempt) else { return };
+                if let Some(run) = self.run() {
+                    run.loads.push(RecordedLoad { model, device, took: t.since(ordered) });
+                }
+            }
+            Input::LoadFailed { attempt, .. } => {
+                self.loading.remove(&attempt);
+            }
+            Input::StopFinished { .. }
             | Input::Snapshot(_)
             | Input::SnapshotFailed { .. }
             | Input::Pressure { .. }
@@ -193,8 +206,10 @@ impl Reader {
                     job.end = Some((t, finish));
                 }
             }
-            Effect::Load { .. }
-            | Effect::Stop { .. }
+            Effect::Load { attempt, model, device, .. } => {
+                self.loading.insert(attempt, (t, model, device));
+            }
+            Effect::Stop { .. }
             | Effect::Abort { .. }
             | Effect::Snapshot { .. }
             | Effect::Learned(_)

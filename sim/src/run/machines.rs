@@ -5,7 +5,7 @@ use windtunnel_core::{Attempt, DeviceId, ExitCause, GrantFailure, Input, Instanc
 use super::world::{Seated, Told, World};
 use crate::{
     faults::Faults,
-    memory::{Happened, Machine},
+    memory::{Happened, LoadFate, Machine},
 };
 
 impl World<'_> {
@@ -15,7 +15,8 @@ impl World<'_> {
         let served = self.setup.service(model, device).is_some();
         match self.machines.get_mut(device.index()).filter(|_| served) {
             Some(machine) => {
-                let fate = self.faults.load(now, model, device);
+                let recorded = self.setup.recorded_load(model, device);
+                let fate = LoadFate { recorded, ..self.faults.load(now, model, device) };
                 machine.load(now, attempt, (instance, model), footprint, fate);
                 self.got_on(device);
             }

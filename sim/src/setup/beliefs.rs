@@ -1,7 +1,7 @@
 //! What the scheduler is told of footprints and loads before the run: estimates, which may be wrong, and measurements.
 
 use windtunnel_config::{FaultKind, Footprint};
-use windtunnel_core::{Bytes, DeviceId, Estimate, ModelId, Ppm, Profile};
+use windtunnel_core::{Bytes, DeviceId, Estimate, ModelId, Ppm, Profile, Span};
 
 use super::Setup;
 
@@ -18,7 +18,7 @@ impl Setup {
             let counted = self.counted(model);
             let believed = counted.estimate.or(counted.truth).unwrap_or(Bytes::ZERO);
             let footprint = self.wrongly(model, device, believed);
-            let load_time = self.scenario().cards.get(device.index())?.upkeep.load_time(footprint);
+            let load_time = self.load_time(model, device, footprint)?;
             let known = counted.truth.is_some() || !load_time.is_zero();
             known.then_some(Estimate { model, device, footprint, load_time })
         };
@@ -31,11 +31,17 @@ impl Setup {
             let Footprint { truth: Some(truth), measured: true, estimate: _ } = self.counted(model) else {
                 return None;
             };
-            let load_time = self.scenario().cards.get(device.index())?.upkeep.load_time(truth);
+            let load_time = self.load_time(model, device, truth)?;
             let (footprint, load_time) = (Some(truth), Some(load_time));
             Some(Profile { model, device, factor: Ppm::ONE, observations: 0, footprint, load_time })
         };
         self.places().filter_map(profile).collect()
+    }
+
+    /// How long a load of so much takes on a device that has nothing else to load.
+    fn load_time(&self, model: ModelId, device: DeviceId, footprint: Bytes) -> Option<Span> {
+        let own = || Some(self.scenario().cards.get(device.index())?.upkeep.load_time(footprint));
+        self.recorded_load(model, device).or_else(own)
     }
 
     fn counted(&self, model: ModelId) -> Footprint {

@@ -13,7 +13,7 @@ use crate::{
     SimError,
     arrivals::NoiseKinds,
     cards::ServiceModel,
-    recorded::Requests,
+    recorded::{LoadTimes, Requests},
     run::Rigour,
     trace::{self, Recording},
 };
@@ -27,6 +27,7 @@ pub struct Setup {
     checkpoints: Option<Span>,
     rigour: Rigour,
     requests: Option<Arc<Requests>>,
+    loads: Arc<LoadTimes>,
 }
 
 impl Setup {
@@ -39,7 +40,8 @@ impl Setup {
         let recordings = scenario.workloads.iter().map(recording).collect::<Result<_, _>>()?;
         let services = Arc::new(services(&scenario));
         let (checkpoints, rigour, requests) = (None, Rigour::default(), None);
-        Ok(Setup { scenario, recordings, services, checkpoints, rigour, requests })
+        let loads = Arc::default();
+        Ok(Setup { scenario, recordings, services, checkpoints, rigour, requests, loads })
     }
 
     /// The same, with the scheduler's whole state recorded whenever so much virtual time has passed.
@@ -68,6 +70,18 @@ impl Setup {
         let services = self.services.iter().map(|on| on.iter().map(recorded).collect());
         self.services = Arc::new(services.collect());
         self
+    }
+
+    /// The same with loads that take as long as was recorded.
+    #[must_use]
+    pub(crate) fn with_load_times(mut self, loads: LoadTimes) -> Setup {
+        self.loads = Arc::new(loads);
+        self
+    }
+
+    /// How long a load was recorded to take; `None`: as the device has it.
+    pub(crate) fn recorded_load(&self, model: ModelId, device: DeviceId) -> Option<Span> {
+        self.loads.of(model, device)
     }
 
     #[inline]

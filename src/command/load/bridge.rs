@@ -3,7 +3,7 @@
 use windtunnel_config::Scenario;
 use windtunnel_core::Time;
 use windtunnel_live::load::{self, Call, Gauge, Lag, Length, LoadError, Plan, Recording, Rest, Settings, Watch};
-use windtunnel_reports::journal::{Header, Source};
+use windtunnel_reports::journal::{Header, JOURNAL, LOAD_GENERATOR, Source};
 use windtunnel_sim::{Callers, Control, Setup};
 
 /// Callers whose calls are sent.
@@ -52,8 +52,8 @@ fn header(setup: &Setup, replication: u32, settings: &Settings) -> Header {
     header.workloads.iter_mut().for_each(|workload| workload.capacity = None);
     // Live runs differ even where nothing is drawn.
     header.remarks.remove("replications");
-    let written = format!("written by a load generator: what a client saw of {}", settings.address);
-    header.remarks.insert("journal".to_owned(), written);
+    let written = format!("{LOAD_GENERATOR}: what a client saw of {}", settings.address);
+    header.remarks.insert(JOURNAL.to_owned(), written);
     header
 }
 

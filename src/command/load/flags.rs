@@ -7,7 +7,7 @@ use windtunnel_config::{ScenarioFile, to_toml};
 
 use crate::{args::LoadArgs, failure::Failure};
 
-/// The scenario of a load without one. What it says of cards and services is never looked at.
+/// The scenario of a load without one.
 pub fn scenario(args: &LoadArgs) -> Result<ScenarioFile, Failure> {
     let model = args.model.as_deref().unwrap_or_default();
     let arrivals = match &args.trace {
@@ -22,8 +22,6 @@ pub fn scenario(args: &LoadArgs) -> Result<ScenarioFile, Failure> {
     let document = json!({
         "title": format!("a load of {model}"),
         "run": run,
-        "devices": [{"name": "endpoint"}],
-        "models": {model: {"service": {"kind": "slots", "decode_alpha": "1ms"}}},
         "workload": [{
             "name": "requests",
             "model": model,
@@ -32,5 +30,5 @@ pub fn scenario(args: &LoadArgs) -> Result<ScenarioFile, Failure> {
             "arrivals": arrivals,
         }],
     });
-    Ok(ScenarioFile::parse(&to_toml(&document), Path::new("the command line"))?)
+    Ok(ScenarioFile::parse(&to_toml(&document), Path::new("the command line"))?.served_elsewhere())
 }

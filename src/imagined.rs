@@ -1,14 +1,18 @@
-//! A daemon's configuration as the ground of a search: what a simulation has to know and a configuration need not say is
+//! A daemon's configuration as something to simulate, to search or to build a scenario on: what a simulation has to know and a configuration need not say is
 //! taken from what earlier runs learned of its models, then from their files, and else assumed. All of that is said.
 //!
 //! Who may ask and how processes are started are left out: worlds that are found are written down, and secrets may be
 //! among the arguments and in the environment.
+
+mod base;
 
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
 use windtunnel_config::{Backend, Daemon, DaemonFile, Override, ScenarioFile, Service, to_toml};
 use windtunnel_core::{Bytes, DeviceId, DeviceKind, ModelId, Ppm, Span};
+
+pub use base::completed;
 
 use crate::{
     failure::Failure,
@@ -52,8 +56,18 @@ struct Known {
 
 /// Makes a scenario without requests of the daemon's configuration at `path`.
 pub fn imagined(path: &Path, overrides: &[Override], session: &Session) -> Result<Imagined, Failure> {
-    let file = DaemonFile::load(path)?;
-    let inventory = Inventory::of(&file, path.to_owned(), overrides)?;
+    let (document, assumed) = simulated(&DaemonFile::load(path)?, path, overrides, session)?;
+    Ok(Imagined { file: ScenarioFile::parse(&to_toml(&document), path)?, assumed })
+}
+
+/// The configuration in `file`, which lies at `path`, with all that a simulation needs, and what of it was assumed.
+fn simulated(
+    file: &DaemonFile,
+    path: &Path,
+    overrides: &[Override],
+    session: &Session,
+) -> Result<(Value, Vec<String>), Failure> {
+    let inventory = Inventory::of(file, path.to_owned(), overrides)?;
     inventory.remarks.iter().for_each(|remark| session.remark(remark));
     let known: Vec<Known> = inventory
         .entries(&session.model_files)
@@ -72,7 +86,7 @@ pub fn imagined(path: &Path, overrides: &[Override], session: &Session) -> Resul
         .collect();
     let mut assumed = Vec::new();
     let document = document(file.document(overrides)?, &inventory.daemon, &known, &mut assumed);
-    Ok(Imagined { file: ScenarioFile::parse(&to_toml(&document), path)?, assumed })
+    Ok((document, assumed))
 }
 
 fn document(mut document: Value, daemon: &Daemon, known: &[Known], assumed: &mut Vec<String>) -> Value {

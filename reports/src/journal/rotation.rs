@@ -1,0 +1,89 @@
+//! Journals in several files: `run.jsonl` is followed by `run.0002.jsonl`, then by `run.0003.jsonl` and so on.
+//!
+//! Names sorted as text put the first file last, so files are ordered by their number.
+
+use std::path::{Path, PathBuf};
+
+/// The digits that a number has at least.
+const DIGITS: usize = 4;
+
+/// File number `number` of the journal that begins in `path`: `run.jsonl` as `run.0002.jsonl`. The first is `path` itself.
+pub fn numbered(path: &Path, number: u32) -> PathBuf {
+    if number < 2 {
+        return path.to_owned();
+    }
+    let extension = path.extension().map_or_else(String::new, |one| format!(".{}", one.to_string_lossy()));
+    path.with_extension(format!("{number:0DIGITS$}{extension}"))
+}
+
+/// The same paths with the files of each journal in their order, where its first one stood.
+pub fn in_order<P: AsRef<Path>>(paths: &[P]) -> Vec<PathBuf> {
+    let places: Vec<(PathBuf, u32)> = paths.iter().map(|path| place(path.as_ref())).collect();
+    let rank = |(first, number): &(PathBuf, u32)| (places.iter().position(|(other, _)| other == first), *number);
+    let mut ranked: Vec<_> = paths.iter().zip(&places).map(|(path, place)| (rank(place), path.as_ref())).collect();
+    ranked.sort_by_key(|(rank, _)| *rank);
+    ranked.into_iter().map(|(_, path)| path.to_owned()).collect()
+}
+
+/// What of these journals was left out although it lies beside them, in words.
+pub fn left_out<P: AsRef<Path>>(paths: &[P]) -> Vec<String> {
+    let given: Vec<(PathBuf, u32)> = paths.iter().map(|path| place(path.as_ref())).collect();
+    let missing = given.iter().zip(paths).filter_map(|((first, number), path)| {
+        let next = (first.clone(), number.checked_add(1)?);
+        let file = numbered(&next.0, next.1);
+        let left_out = !given.contains(&next) && file.exists();
+        left_out.then(|| format!("{} goes on in {}: give that file as well", path.as_ref().display(), file.display()))
+    });
+    missing.collect()
+}
+
+/// The last file there is of the journal that begins in `path`, and its number.
+pub fn latest(path: &Path) -> (PathBuf, u32) {
+    let later = (2..u32::MAX).map(|number| (numbered(path, number), number)).take_while(|(path, _)| path.exists());
+    later.last().unwrap_or_else(|| (path.to_owned(), 1))
+}
+
+/// The first file of the journal that a file belongs to, and the file's number.
+fn place(path: &Path) -> (PathBuf, u32) {
+    let alone = || (path.to_owned(), 1);
+    let extension = path.extension().map(|one| one.to_string_lossy().into_owned());
+    let Some(extension) = extension else { return alone() };
+    if let Some(number) = number(&extension) {
+        return (path.with_extension(""), number);
+    }
+    let stem = path.with_extension("");
+    match stem.extension().and_then(|digits| number(&digits.to_string_lossy())) {
+        Some(number) => (stem.with_extension(extension), number),
+        None => alone(),
+    }
+}
+
+fn number(digits: &str) -> Option<u32> {
+    let number = digits.parse().ok().filter(|number| *number >= 2)?;
+    (digits == format!("{number:0DIGITS$}")).then_some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn later_files_are_numbered_before_the_extension() {
+        for (first, number, file) in
+            [("a/run.jsonl", 2, "a/run.0002.jsonl"), ("run", 12, "run.0012"), ("v.jsonl", 12_345, "v.12345.jsonl")]
+        {
+            assert_eq!(numbered(Path::new(first), number), Path::new(file));
+            assert_eq!(place(Path::new(file)), (PathBuf::from(first), number));
+        }
+        for alone in ["run.jsonl", "run.2.jsonl", "run.0001.jsonl", "run.v2.jsonl", "-", "run"] {
+            assert_eq!(place(Path::new(alone)), (PathBuf::from(alone), 1));
+        }
+    }
+
+    #[test]
+    fn files_come_in_the_order_of_their_numbers_and_journals_in_that_of_the_command_line() {
+        let given = ["v.0002.jsonl", "v.0010.jsonl", "v.jsonl", "-", "a/v.0002.jsonl", "a/v.jsonl", "b.jsonl"];
+        let ordered = ["v.jsonl", "v.0002.jsonl", "v.0010.jsonl", "-", "a/v.jsonl", "a/v.0002.jsonl", "b.jsonl"];
+        assert_eq!(in_order(&given), ordered.map(PathBuf::from));
+    }
+}
