@@ -7,7 +7,7 @@ use windtunnel_core::{Capacity, DeviceId, Estimate, Model, ModelId, Profile, Spa
 use windtunnel_reports::journal::{DeviceFacts, Header, ModelFacts, SCHEMA, Source, WarmupRule, WorkloadFacts};
 
 use crate::{
-    Clock,
+    Clock, descriptors,
     gateway::{Key, Secret, Settings, WithoutKeys},
     places,
 };
@@ -96,6 +96,7 @@ pub(super) fn gateway(daemon: &Daemon) -> Result<Settings, String> {
         hold_after: lasting(server.keepalive_after),
         keepalive: lasting(server.keepalive_every),
         drain: lasting(server.drain),
+        connections: descriptors::for_clients(descriptors::raise()),
         ..Settings::default()
     })
 }

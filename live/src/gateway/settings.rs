@@ -19,6 +19,9 @@ pub struct Settings {
     pub origins: Vec<String>,
     /// The class of a request that names none, nor its key: the policy's `default_class`.
     pub class: Class,
+    /// The most connections of clients that are open together. If one more comes, the one that has rested longest is closed;
+    /// where none rests it waits.
+    pub connections: usize,
     /// The most bytes of a request body, packed or not.
     pub body_limit: usize,
     /// How long a streaming request waits before its answer is opened with comments.
@@ -98,6 +101,7 @@ impl Default for Settings {
             hosts: Vec::new(),
             origins: Vec::new(),
             class: Class::Interactive,
+            connections: usize::MAX,
             body_limit: 100_000_000,
             hold_after: Duration::from_secs(10),
             keepalive: Duration::from_secs(12),
