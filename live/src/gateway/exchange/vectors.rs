@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use http::Response;
-use windtunnel_core::{Failure, Finish, GrantFailure, Outcome};
+use windtunnel_core::{Failure, Finish, GrantFailure, Outcome, Wanted};
 
 use super::{
     claim::Claim,
@@ -17,7 +17,7 @@ use crate::{
     gateway::{
         answer::Answer,
         batches::{Reply, Work},
-        refuse::{Reason, Refusal, of_finish, sentence_of_wait},
+        refuse::{Beside, Reason, Refusal, of_finish, sentence_of_wait},
         shared::{Rules, Shared},
     },
 };
@@ -30,11 +30,12 @@ pub(super) async fn go(
     record: Record,
     shown: &mut Shown,
 ) -> Result<Response<Answer>, Refusal> {
-    let submission = wish.submission();
+    let (submission, wanted) = (wish.submission(), wish.named.wanted);
     let work = Arc::new(Work::new(wish.path, wish.headers, wish.body));
     let mut claim = Claim::submit(shared, submission, Some(Arc::clone(&work)), record);
     shown.job = Some(claim.taken().await.ok_or_else(stopped)?);
-    match wait(shared, rules, &mut claim, &work).await {
+    let _answering = shared.under_way.answering();
+    match wait(shared, rules, &mut claim, &work, wanted).await {
         Ok((reply, finish)) => {
             let model = finish.and_then(|finish| {
                 let queued = finish.started?.since(finish.arrived).as_nanos();
@@ -54,11 +55,20 @@ pub(super) async fn go(
     }
 }
 
+/// Waits until the daemon ends, for as long as nothing of the work runs: what has begun may come to its end.
+async fn not_to_begin(shared: &Shared, work: &Work) {
+    shared.draining.cancelled().await;
+    if work.is_started() {
+        std::future::pending().await
+    }
+}
+
 async fn wait(
     shared: &Shared,
     rules: &Rules,
     claim: &mut Claim,
     work: &Work,
+    wanted: Wanted,
 ) -> Result<(Reply, Option<Finish>), Refusal> {
     let mut waits = None;
     loop {
@@ -66,7 +76,7 @@ async fn wait(
             biased;
             told = claim.next() => told,
             () = work.refused() => return work.reply().map(|reply| (reply, None)).ok_or_else(stopped),
-            () = shared.draining.cancelled(), if !work.is_started() => return Err(draining()),
+            () = not_to_begin(shared, work) => return Err(draining()),
             () = shared.cut.cancelled() => return Err(draining()),
         };
         match told {
@@ -86,7 +96,8 @@ async fn wait(
                 }
                 let now = shared.desk.clock().now();
                 let waits = waits.map(|reason| sentence_of_wait(reason, &rules.catalogue, now));
-                return Err(of_finish(&finish, waits.as_deref()));
+                let trouble = shared.trouble(rules, wanted);
+                return Err(of_finish(&finish, &Beside { waits, trouble, now }));
             }
         }
     }
