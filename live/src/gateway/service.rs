@@ -72,6 +72,9 @@ impl Seen<'_> {
             }
             Route::Admin(wanted) => {
                 self.operator(&parts)?;
+                if parts.method == Method::POST && self.rules.cors.may_not_order(&parts.headers) {
+                    return Err(Refusal::new(Reason::NotAdmin, "web pages of other origins may not give orders"));
+                }
                 Box::pin(admin::answer(self.shared, self.rules, wanted, parts.uri.query())).await
             }
         }

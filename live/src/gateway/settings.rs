@@ -1,16 +1,19 @@
 //! What the gateway is told about itself, as plain values; nothing here is parsed.
 
-use std::{fmt, time::Duration};
+use std::{collections::BTreeSet, fmt, time::Duration};
 
 use windtunnel_core::Class;
 
 /// How the gateway behaves.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Who may ask; empty: everybody who reaches the listener, under the label "anonymous".
+    /// Who may ask; none that is not retired: everybody who reaches the listener, under the label "anonymous".
     pub keys: Vec<Key>,
-    /// The key of `/admin/*` and `/metrics`; `None`: these answer clients on loopback only.
-    pub admin_key: Option<Secret>,
+    /// Places in `keys` of those that only earlier configurations named: a place is a label, so it stays, but nobody has the
+    /// key.
+    pub retired: BTreeSet<usize>,
+    /// The keys of operators, for `/admin/*` and `/metrics`; empty: these answer clients on loopback only.
+    pub admin_keys: Vec<Secret>,
     /// Whether a listener that is not on loopback may go without keys.
     pub without_keys: WithoutKeys,
     /// Names by which clients may call this host, beside addresses and `localhost`; `*` allows every name.
@@ -75,6 +78,13 @@ pub struct SlotWatch {
     pub limit: Duration,
 }
 
+impl Settings {
+    /// The keys that somebody has, with their places.
+    pub(super) fn valid_keys(&self) -> impl Iterator<Item = (usize, &Key)> {
+        self.keys.iter().enumerate().filter(|(place, _)| !self.retired.contains(place))
+    }
+}
+
 impl Secret {
     /// Keeps `text` from logs.
     pub fn new(text: String) -> Secret {
@@ -96,7 +106,8 @@ impl Default for Settings {
     fn default() -> Settings {
         Settings {
             keys: Vec::new(),
-            admin_key: None,
+            retired: BTreeSet::new(),
+            admin_keys: Vec::new(),
             without_keys: WithoutKeys::LoopbackOnly,
             hosts: Vec::new(),
             origins: Vec::new(),
