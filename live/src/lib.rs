@@ -26,6 +26,7 @@
 pub mod children;
 mod clock;
 pub mod daemon;
+mod descriptors;
 pub mod dispatcher;
 pub mod fake;
 pub mod footprint;

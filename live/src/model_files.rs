@@ -1,6 +1,6 @@
 //! Models as a configuration names them: their files, their arguments and a device together tell the memory they take.
 
-use std::{path::Path, sync::Arc};
+use std::{fs, path::Path, sync::Arc};
 
 use windtunnel_config::{self as config, Daemon, Estimator, Launch, Site};
 use windtunnel_core::{Bytes, Capacity, DeviceId, DeviceKind, Estimate, ModelId, Span};
@@ -104,13 +104,19 @@ impl ModelFiles {
         (told, untold)
     }
 
-    /// What an instance of a daemon's model takes on a device; `None` where neither file nor configuration tells.
+    /// What an instance of a daemon's model takes on a device; `None` where neither file nor configuration tells. A file that is
+    /// named has to be there in any case, since the model could not be loaded without; only a simulated device needs none.
     ///
     /// # Errors
     /// Why it cannot be told although there is a file.
     pub fn footprint_on(&self, daemon: &Daemon, model: ModelId, device: DeviceId) -> Result<Option<Bytes>, String> {
-        let configured = daemon.footprints.get(model.index()).and_then(|one| one.estimate.or(one.truth));
         let launch = daemon.launches.get(model.index()).filter(|launch| launch.gguf.is_some());
+        if let Some(gguf) = launch.and_then(|launch| launch.gguf.as_deref())
+            && site(daemon, device).is_some_and(|site| site.backend != Some(config::Backend::Simulated))
+        {
+            fs::File::open(gguf).map_err(|wrong| format!("{}: {wrong}", gguf.display()))?;
+        }
+        let configured = daemon.footprints.get(model.index()).and_then(|one| one.estimate.or(one.truth));
         let (None, Some(launch)) = (configured, launch) else { return Ok(configured) };
         let Some(told) = daemon.configuration.model(model) else { return Ok(None) };
         let Some(site) = site(daemon, device) else { return Ok(None) };
@@ -167,4 +173,28 @@ fn load_time(daemon: &Daemon, device: DeviceId, bytes: Bytes) -> Span {
     }
     let nanos = u128::from(bytes.get()) * 1_000_000_000 / u128::from(READ_A_SECOND);
     START.plus(Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)))
+}
+
+#[cfg(test)]
+mod tests {
+    use windtunnel_config::DaemonFile;
+
+    use super::*;
+
+    fn untold(backend: &str) -> Vec<Untold> {
+        let text = format!(
+            "devices = [{{ name = \"a\", backend = \"{backend}\", memory = \"8GiB\" }}]\n\
+             models.chat = {{ gguf = \"/nowhere/chat.gguf\", footprint = \"1GiB\" }}\n"
+        );
+        let file = DaemonFile::parse(&text, Path::new("windtunnel.toml")).unwrap_or_else(|wrong| panic!("{wrong}"));
+        let daemon = file.resolve(&[], &[]).unwrap_or_else(|wrong| panic!("{wrong}"));
+        ModelFiles::new().estimates(&daemon).1
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_shows_although_its_footprint_is_known() {
+        let [one] = &untold("cpu")[..] else { panic!("one model is missing its file") };
+        assert!(one.model == ModelId(0) && one.why.starts_with("/nowhere/chat.gguf: "), "{}", one.why);
+        assert_eq!(untold("simulated"), [], "nothing is read there");
+    }
 }

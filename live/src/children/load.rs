@@ -1,7 +1,7 @@
 //! A load: a process is started, and watched until it is ready, fails, gets nowhere, or is not wanted any more.
 
 use std::{
-    fmt,
+    io,
     net::{Ipv4Addr, SocketAddr, TcpListener},
     time::{Duration, Instant},
 };
@@ -16,6 +16,7 @@ use super::{
     probe::{self, Found},
     process::Process,
 };
+use crate::descriptors;
 
 /// A port that was free a moment ago may be taken now; after so many of them something else is wrong.
 const PORTS: u32 = 5;
@@ -47,24 +48,41 @@ pub struct Loaded {
 /// How a start ends that does not end well.
 enum Bad {
     NotBound,
+    /// This process had no descriptor left for pipes or a port, which is not the model's fault and passes.
+    NoDescriptors,
     Failed(Failed),
 }
 
 impl<W: Send + Sync + 'static> Keeper<W> {
     /// Starts a process until one has its port.
     pub(super) async fn load(&mut self) -> Result<Loaded, Failed> {
-        for _ in 0..PORTS {
+        let mut ports = PORTS;
+        while ports > 0 {
             match self.start().await {
                 Ok(loaded) => return Ok(loaded),
-                Err(Bad::NotBound) => {}
+                Err(Bad::NotBound) => ports -= 1,
+                Err(Bad::NoDescriptors) => self.rest().await?,
                 Err(Bad::Failed(failed)) => return Err(failed),
             }
         }
         Err(failed(LoadFailure::NotStarted, format!("no port could be had in {PORTS} tries")))
     }
 
+    /// Waits a moment before the next try, unless the load is not wanted any more.
+    async fn rest(&mut self) -> Result<(), Failed> {
+        tokio::select! {
+            order = self.orders.recv() => self.unwanted(order).map_or(Ok(()), |stop| Err(not_wanted(stop))),
+            () = tokio::time::sleep(LOOK) => Ok(()),
+        }
+    }
+
     async fn start(&mut self) -> Result<Loaded, Bad> {
-        let not_started = |wrong: &dyn fmt::Display| Bad::Failed(failed(LoadFailure::NotStarted, wrong.to_string()));
+        let not_started = |wrong: &io::Error| {
+            if descriptors::are_used_up(wrong) {
+                return Bad::NoDescriptors;
+            }
+            Bad::Failed(failed(LoadFailure::NotStarted, wrong.to_string()))
+        };
         let environment: Vec<(String, String)> =
             [&self.device.environment, &self.model.environment].into_iter().flatten().cloned().collect();
         let build = self.shared.builds.get(&self.model.program, &environment).await;
@@ -108,9 +126,7 @@ impl<W: Send + Sync + 'static> Keeper<W> {
                 },
                 order = self.orders.recv() => if let Some(stop) = self.unwanted(order) {
                     self.stop_now(process).await;
-                    let text = "it was not wanted any more".to_owned();
-                    let output = Vec::new();
-                    return Err(Bad::Failed(Failed { cause: LoadFailure::Stopped, text, output, stop }));
+                    return Err(Bad::Failed(not_wanted(stop)));
                 },
                 () = tokio::time::sleep(LOOK) => if let Some(text) = pace.look(process) {
                     self.stop_now(process).await;
@@ -156,6 +172,10 @@ impl<W: Send + Sync + 'static> Keeper<W> {
 
 fn failed(cause: LoadFailure, text: String) -> Failed {
     Failed { cause, text, output: Vec::new(), stop: None }
+}
+
+fn not_wanted(stop: Option<Attempt>) -> Failed {
+    Failed { stop, ..failed(LoadFailure::Stopped, "it was not wanted any more".to_owned()) }
 }
 
 fn failed_with(process: &Process, cause: LoadFailure, what: &str) -> Bad {

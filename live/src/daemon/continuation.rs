@@ -4,6 +4,8 @@
 //! of the new configuration are put in the order of the old one: what both name stands at its old place, what only the new
 //! one names comes after, and what only the old one names stays where it is under a name nobody can ask for.
 
+use std::collections::BTreeSet;
+
 use windtunnel_config::{ClientKey, Daemon, Secret};
 use windtunnel_core::{DeviceId, Family, Model, ModelId, Placement, Variant};
 
@@ -14,6 +16,8 @@ pub struct Continued {
     pub daemon: Daemon,
     /// Models that only earlier configurations named.
     pub removed: Vec<ModelId>,
+    /// Places of keys that only earlier configurations named.
+    pub retired: BTreeSet<usize>,
     /// Models that are new, or whose processes would be started in another way from now on.
     pub renewed: Vec<ModelId>,
 }
@@ -59,11 +63,11 @@ pub fn continued(old: &Daemon, new: Daemon) -> Continued {
     let old_services: Vec<_> = old.services.iter().cloned().map(wide).collect();
     daemon.services = models.put(&old_services, own, |row| row);
 
-    let removed = models.left_out();
+    let removed: Vec<ModelId> = models.left_out().filter_map(|place| u32::try_from(place).ok().map(ModelId)).collect();
     let renewed = (0..daemon.configuration.models.len()).filter(|&at| is_renewed(old, &daemon, at));
     let renewed =
         renewed.filter_map(|at| u32::try_from(at).ok().map(ModelId)).filter(|id| !removed.contains(id)).collect();
-    Continued { daemon, removed, renewed }
+    Continued { daemon, removed, retired: keys.left_out().collect(), renewed }
 }
 
 /// The names of labels: whoever has no key, then the keys.
@@ -170,10 +174,10 @@ impl Places {
         wide
     }
 
-    /// What only the old list names.
-    fn left_out(&self) -> Vec<ModelId> {
+    /// Places of what only the old list names.
+    fn left_out(&self) -> impl Iterator<Item = usize> {
         let gone = self.kept.iter().enumerate().filter(|(_, kept)| kept.is_none());
-        gone.filter_map(|(place, _)| u32::try_from(place).ok().map(ModelId)).collect()
+        gone.map(|(place, _)| place)
     }
 }
 
@@ -227,6 +231,7 @@ mod tests {
         assert_eq!(families[1].variants.iter().map(|one| one.model.0).collect::<Vec<_>>(), [3, 0]);
         assert_eq!(next.daemon.configuration.labels, ["anonymous", "chat", "index (removed)", "agent"]);
         assert_ne!(next.daemon.keys[1].secret, old.keys[1].secret);
+        assert_eq!(next.retired, [1].into());
         for list in [next.daemon.launches.len(), next.daemon.footprints.len(), next.daemon.services.len()] {
             assert_eq!(list, 4);
         }

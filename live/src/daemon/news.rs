@@ -10,8 +10,8 @@ use std::{
 };
 
 use windtunnel_core::{
-    Attempt, BreakerState, Configuration, DeviceId, Effect, Effects, ExitCause, Input, InstanceId, LoadFailure, ModelId,
-    Note, StopCause, Time,
+    Attempt, BreakerState, Configuration, DeviceId, Effect, Effects, ExitCause, Input, InstanceId, LoadFailure,
+    ModelId, Note, StopCause, Time,
 };
 use windtunnel_reports::{
     Recorder,

@@ -1,9 +1,12 @@
 //! What changes while the daemon runs: its configuration, and where it is in its life. It answers what the gateway cannot
 //! know.
 
-use std::sync::{
-    Arc, Mutex, OnceLock, PoisonError, RwLock,
-    atomic::{AtomicU8, Ordering},
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError, RwLock,
+        atomic::{AtomicU8, Ordering},
+    },
 };
 
 use tokio::runtime::Handle;
@@ -13,7 +16,7 @@ use windtunnel_core::{ModelId, Reconfiguration, Request};
 use super::{Source, continued, setting};
 use crate::{
     Desk,
-    gateway::{Answered, Catalogue, Gateway, Operations, Phase, Work},
+    gateway::{Answered, Catalogue, Gateway, Operations, Phase, Work, may_listen},
     metrics::{Metrics, Seen},
     model_files::ModelFiles,
 };
@@ -31,6 +34,9 @@ pub(super) struct Running {
     pub gateway: OnceLock<Gateway>,
     /// Tells those who carry out loads of a new configuration.
     pub retell: Box<dyn Fn(&Daemon) + Send + Sync>,
+    /// Where clients are listened to, and whether the command line allowed that without keys.
+    address: SocketAddr,
+    public: bool,
     current: RwLock<Arc<Current>>,
     /// One at a time takes up a new configuration.
     reloading: Mutex<()>,
@@ -56,11 +62,13 @@ pub(super) struct Parts {
     pub runtime: Handle,
     pub retell: Box<dyn Fn(&Daemon) + Send + Sync>,
     pub daemon: Daemon,
+    pub address: SocketAddr,
+    pub public: bool,
 }
 
 impl Running {
     pub fn new(parts: Parts) -> Running {
-        let Parts { source, found, files, desk, metrics, seen, runtime, retell, daemon } = parts;
+        let Parts { source, found, files, desk, metrics, seen, runtime, retell, daemon, address, public } = parts;
         Running {
             source,
             found,
@@ -71,6 +79,8 @@ impl Running {
             runtime,
             gateway: OnceLock::new(),
             retell,
+            address,
+            public,
             current: RwLock::new(Arc::new(Current { daemon, removed: Vec::new() })),
             reloading: Mutex::new(()),
             phase: AtomicU8::new(STARTING),
@@ -98,12 +108,14 @@ impl Running {
         let _one = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
         let old = self.current();
         let mut new = self.source.resolve(&self.found).map_err(|wrong| wrong.to_string())?;
-        new.server.public |= old.daemon.server.public;
+        self.source.check(&new)?;
+        new.server.public |= self.public;
         let fixed = unchanging(&old.daemon, &new);
         let next = continued(&old.daemon, new);
         // A model that is named again stands at a new place, since names of what is gone are marked.
         let removed = next.removed;
-        let settings = setting::gateway(&next.daemon)?;
+        let settings = setting::gateway(&next.daemon, next.retired)?;
+        may_listen(&settings, self.address)?;
         let (estimates, untold) = self.files.estimates(&next.daemon);
         if let Some(one) = untold.iter().find(|one| next.renewed.contains(&one.model)) {
             let name = &next.daemon.configuration.models[one.model.index()].name;

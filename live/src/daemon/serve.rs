@@ -1,6 +1,7 @@
 //! The daemon's life: everything is put together, runs until a signal comes, and is taken apart in good order.
 
 use std::{
+    collections::BTreeSet,
     fmt, io,
     net::SocketAddr,
     path::{Path, PathBuf},
@@ -122,7 +123,8 @@ async fn run(options: &Options, say: Sayer) -> Result<(), ServeError> {
     let found = monitor::devices::devices(None);
     let mut daemon = options.source.resolve(&found)?;
     daemon.server.public |= options.public;
-    let settings = setting::gateway(&daemon).map_err(ServeError::Wrong)?;
+    options.source.check(&daemon).map_err(ServeError::Wrong)?;
+    let settings = setting::gateway(&daemon, BTreeSet::new()).map_err(ServeError::Wrong)?;
     let address = options.listen.unwrap_or(daemon.server.listen);
     may_listen(&settings, address).map_err(|wrong| ServeError::Wrong(wrong.to_string()))?;
     let simulated = fleet::is_simulated(&daemon).map_err(ServeError::Wrong)?;
@@ -185,7 +187,9 @@ async fn run(options: &Options, say: Sayer) -> Result<(), ServeError> {
     let source = options.source.clone();
     let mut changes = Changes::of(source.file().cloned());
     let runtime = Handle::current();
-    let parts = Parts { source, found, files, desk: desk.clone(), metrics, seen, runtime, retell, daemon };
+    let public = options.public;
+    let parts =
+        Parts { source, found, files, desk: desk.clone(), metrics, seen, runtime, retell, daemon, address, public };
     let running = Arc::new(Running::new(parts));
     let gateway = Gateway::new(desk.clone(), settings, catalogue, Arc::clone(&running) as _, batch_orders);
     drop(running.gateway.set(gateway.clone()));

@@ -1,13 +1,17 @@
 //! What each room is told, from the configuration.
 
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+    time::Duration,
+};
 
 use windtunnel_config::Daemon;
 use windtunnel_core::{Capacity, DeviceId, Estimate, Model, ModelId, Profile, Span, Started};
 use windtunnel_reports::journal::{DeviceFacts, Header, ModelFacts, SCHEMA, Source, WarmupRule, WorkloadFacts};
 
 use crate::{
-    Clock,
+    Clock, descriptors,
     gateway::{Key, Secret, Settings, WithoutKeys},
     places,
 };
@@ -63,19 +67,19 @@ pub(super) fn started(daemon: &Daemon, profiles: Vec<Profile>, estimates: Vec<Es
     Started { configuration: daemon.configuration.clone(), profiles, estimates, residents: Vec::new() }
 }
 
-/// How the gateway behaves.
+/// How the gateway behaves; the keys at places in `retired` are only there for their places.
 ///
 /// # Errors
 /// If the text of a key cannot be had; says which.
-pub(super) fn gateway(daemon: &Daemon) -> Result<Settings, String> {
+pub(super) fn gateway(daemon: &Daemon, retired: BTreeSet<usize>) -> Result<Settings, String> {
     let server = &daemon.server;
     let mut keys = Vec::new();
-    let mut admin_key = None;
+    let mut admin_keys = Vec::new();
     for key in &daemon.keys {
         let text = key.secret.read().map_err(|wrong| format!("the key {:?} {wrong}", key.name))?;
         let secret = Secret::new(text);
-        if key.admin && admin_key.is_none() {
-            admin_key = Some(secret.clone());
+        if key.admin {
+            admin_keys.push(secret.clone());
         }
         keys.push(Key {
             name: key.name.clone(),
@@ -87,7 +91,8 @@ pub(super) fn gateway(daemon: &Daemon) -> Result<Settings, String> {
     }
     Ok(Settings {
         keys,
-        admin_key,
+        retired,
+        admin_keys,
         without_keys: if server.public { WithoutKeys::Anywhere } else { WithoutKeys::LoopbackOnly },
         hosts: server.hosts.clone(),
         origins: server.cors.clone(),
@@ -96,6 +101,7 @@ pub(super) fn gateway(daemon: &Daemon) -> Result<Settings, String> {
         hold_after: lasting(server.keepalive_after),
         keepalive: lasting(server.keepalive_every),
         drain: lasting(server.drain),
+        connections: descriptors::for_clients(descriptors::raise()),
         ..Settings::default()
     })
 }
@@ -109,4 +115,46 @@ pub(super) fn lasting(span: Span) -> Duration {
 pub(super) fn program(daemon: &Daemon, model: ModelId) -> Option<PathBuf> {
     let own = daemon.launches.get(model.index()).and_then(|launch| launch.runtime.clone());
     places::program(&own.unwrap_or_else(|| daemon.server.llama_server.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{net::SocketAddr, path::Path};
+
+    use windtunnel_config::DaemonFile;
+
+    use super::*;
+    use crate::{daemon::continued, gateway::may_listen};
+
+    fn daemon(keys: &str) -> Daemon {
+        let text = format!(
+            "devices = [{{ name = \"a\", backend = \"simulated\" }}]\nkeys = [{keys}]\n\
+             models.chat = {{ footprint = \"1GiB\", service = {{ kind = \"slots\", decode_alpha = \"10ms\" }} }}\n"
+        );
+        let file = DaemonFile::parse(&text, Path::new("windtunnel.toml")).unwrap_or_else(|wrong| panic!("{wrong}"));
+        file.resolve(&[], &[]).unwrap_or_else(|wrong| panic!("{wrong}"))
+    }
+
+    const KEYS: &str = r#"{ name = "app", key = "one" }, { name = "me", key = "two", admin = true },
+        { name = "you", key = "three", admin = true }"#;
+
+    #[test]
+    fn everybody_who_is_called_an_operator_is_one() {
+        let settings = gateway(&daemon(KEYS), BTreeSet::new()).unwrap();
+        assert_eq!(settings.admin_keys, ["two", "three"].map(|key| Secret::new(key.to_owned())));
+    }
+
+    #[test]
+    fn without_the_last_key_only_this_machine_is_served() {
+        let [here, anywhere] = ["127.0.0.1:8080", "0.0.0.0:8080"].map(|one| one.parse::<SocketAddr>().unwrap());
+        let fewer = continued(&daemon(KEYS), daemon(r#"{ name = "app", key = "one" }"#));
+        let settings = gateway(&fewer.daemon, fewer.retired).unwrap();
+        assert!(settings.admin_keys.is_empty());
+        assert_eq!(may_listen(&settings, anywhere), Ok(()));
+        let none = continued(&fewer.daemon, daemon(""));
+        let settings = gateway(&none.daemon, none.retired).unwrap();
+        assert_eq!((settings.keys.len(), settings.retired.len()), (3, 3), "labels keep their places");
+        assert_eq!(may_listen(&settings, here), Ok(()));
+        assert!(may_listen(&settings, anywhere).unwrap_err().contains("without keys"));
+    }
 }

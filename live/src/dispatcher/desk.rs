@@ -4,13 +4,14 @@ use std::sync::{Arc, mpsc::Sender};
 
 use tokio::sync::oneshot;
 use windtunnel_core::{
-    Attempt, Bytes, DeviceId, ExitCause, GrantFailure, Input, InstanceId, JobId, LoadFailure, Measured, PressureLevel,
-    Reconfiguration, Request, Sent, Snapshot, Submission, View,
+    Attempt, Bytes, DeviceId, ExitCause, GrantFailure, Input, InstanceId, JobId, LoadFailure, Measured, ModelId,
+    PressureLevel, Reconfiguration, Request, Sent, Snapshot, Submission, View,
 };
 
 use super::{
     orders::{Running, Ticket},
     ready::Ready,
+    troubles::{Trouble, Troubles},
 };
 use crate::{Clock, Endpoint};
 
@@ -31,11 +32,17 @@ pub struct Desk<W> {
     pub(super) messages: Sender<Message<W>>,
     pub(super) clock: Clock,
     pub(super) ready: Arc<Ready>,
+    pub(super) troubles: Arc<Troubles>,
 }
 
 impl<W> Clone for Desk<W> {
     fn clone(&self) -> Desk<W> {
-        Desk { messages: self.messages.clone(), clock: self.clock, ready: Arc::clone(&self.ready) }
+        Desk {
+            messages: self.messages.clone(),
+            clock: self.clock,
+            ready: Arc::clone(&self.ready),
+            troubles: Arc::clone(&self.troubles),
+        }
     }
 }
 
@@ -48,6 +55,11 @@ impl<W> Desk<W> {
     /// Where models answer.
     pub fn ready(&self) -> &Ready {
         &self.ready
+    }
+
+    /// Why a model fails again and again, if it does.
+    pub fn trouble(&self, model: ModelId) -> Option<Trouble> {
+        self.troubles.of(model)
     }
 
     /// Brings a job. Whoever is named in the ticket hears of it from now on.

@@ -4,8 +4,10 @@ mod desk;
 mod orders;
 mod owner;
 mod ready;
+mod troubles;
 
 pub use desk::Desk;
 pub use orders::{BatchOrder, Order, Running, Ticket, Told};
 pub use owner::{Dispatcher, Learned, Setting};
 pub use ready::Ready;
+pub use troubles::{Trouble, TroubleCause};

@@ -22,6 +22,7 @@ use super::{
     desk::{Desk, Message},
     orders::{BatchOrder, Order, Running, Ticket, Told},
     ready::Ready,
+    troubles::{TroubleCause, Troubles},
 };
 use crate::{Clock, Endpoint, LoadOrder, Runtimes, journal::Log};
 
@@ -74,10 +75,11 @@ impl Dispatcher {
     {
         let (messages, inbox) = mpsc::channel();
         let ready = Arc::new(Ready::default());
-        let desk = Desk { messages, clock, ready: Arc::clone(&ready) };
+        let troubles = Arc::new(Troubles::default());
+        let desk = Desk { messages, clock, ready: Arc::clone(&ready), troubles: Arc::clone(&troubles) };
         let runtimes = runtimes(desk.clone());
         let thread = thread::Builder::new().name("scheduler".to_owned()).spawn(move || {
-            Owner::new(clock, setting, runtimes, ready).run(&inbox);
+            Owner::new(clock, setting, runtimes, ready, troubles).run(&inbox);
         })?;
         Ok((Dispatcher { thread }, desk))
     }
@@ -100,6 +102,8 @@ struct Owner<W, R: Log, T> {
     endpoints: BTreeMap<InstanceId, Arc<Endpoint>>,
     /// The same for everybody, without those about to be stopped.
     ready: Arc<Ready>,
+    /// What is known of models that fail, for everybody.
+    troubles: Arc<Troubles>,
     /// The models of instances that load.
     loading: BTreeMap<InstanceId, ModelId>,
     grants: BTreeMap<Attempt, CancellationToken>,
@@ -110,7 +114,13 @@ struct Owner<W, R: Log, T> {
 }
 
 impl<W: Send + Sync, R: Log, T: Runtimes> Owner<W, R, T> {
-    fn new(clock: Clock, setting: Setting<W, R>, runtimes: T, ready: Arc<Ready>) -> Owner<W, R, T> {
+    fn new(
+        clock: Clock,
+        setting: Setting<W, R>,
+        runtimes: T,
+        ready: Arc<Ready>,
+        troubles: Arc<Troubles>,
+    ) -> Owner<W, R, T> {
         Owner {
             clock,
             scheduler: Scheduler::new(),
@@ -121,6 +131,7 @@ impl<W: Send + Sync, R: Log, T: Runtimes> Owner<W, R, T> {
             tickets: BTreeMap::new(),
             endpoints: BTreeMap::new(),
             ready,
+            troubles,
             loading: BTreeMap::new(),
             grants: BTreeMap::new(),
             steps: 0,
@@ -216,6 +227,25 @@ impl<W: Send + Sync, R: Log, T: Runtimes> Owner<W, R, T> {
         let before = Instant::now();
         self.scheduler.step(self.last, input, &mut self.effects);
         (self.setting.measured)(before.elapsed());
+        self.learn(input);
+    }
+
+    /// What is known of a failure is known before anybody hears what came of it.
+    fn learn(&self, input: &Input) {
+        match *input {
+            Input::LoadFailed { instance, cause, .. } => {
+                if let Some(&model) = self.loading.get(&instance) {
+                    self.troubles.failed(model, TroubleCause::Load(cause));
+                }
+            }
+            Input::Exited { instance, cause } => {
+                if let Some(model) = self.ready.model_of(instance) {
+                    self.troubles.failed(model, TroubleCause::Exit(cause));
+                }
+            }
+            _ => {}
+        }
+        self.troubles.decided(&self.effects);
     }
 
     /// Others get on with what was decided while it is written down.

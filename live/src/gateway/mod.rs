@@ -22,12 +22,12 @@ mod ask;
 mod batches;
 mod body;
 mod catalogue;
+mod connections;
 mod exchange;
 mod names;
 mod operations;
 mod refuse;
 mod routes;
-mod serve;
 mod service;
 mod settings;
 mod shared;
@@ -81,11 +81,11 @@ impl Gateway {
     /// # Errors
     /// If the listener may not be open without keys.
     pub async fn serve(&self, listener: TcpListener, shutdown: CancellationToken) -> std::io::Result<()> {
-        serve::serve(&self.shared, listener, shutdown).await
+        connections::serve(&self.shared, listener, shutdown).await
     }
 
     /// Lets nothing under way go on once `shutdown` has gone off: clients are told in their streams.
     pub fn cut(&self) {
-        serve::cut(&self.shared);
+        connections::cut(&self.shared);
     }
 }

@@ -77,7 +77,13 @@ impl Seen<'_> {
             Route::Admin(wanted) => {
                 match wanted {
                     Admin::Status | Admin::Events => self.reader(&parts)?,
-                    Admin::Load(_) | Admin::Unload(_) | Admin::Reset(_) | Admin::Reload => self.operator(&parts)?,
+                    Admin::Load(_) | Admin::Unload(_) | Admin::Reset(_) | Admin::Reload => {
+                        self.operator(&parts)?;
+                        if self.rules.cors.may_not_order(&parts.headers) {
+                            let message = "web pages of other origins may not give orders";
+                            return Err(Refusal::new(Reason::NotAdmin, message));
+                        }
+                    }
                 }
                 Box::pin(admin::answer(self.shared, self.rules, wanted, parts.uri.query())).await
             }

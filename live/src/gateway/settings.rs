@@ -1,17 +1,20 @@
 //! What the gateway is told about itself, as plain values; nothing here is parsed.
 
-use std::{fmt, time::Duration};
+use std::{collections::BTreeSet, fmt, time::Duration};
 
 use windtunnel_core::Class;
 
 /// How the gateway behaves.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Who may ask; empty: everybody who reaches the listener, under the label "anonymous".
+    /// Who may ask; none that is not retired: everybody who reaches the listener, under the label "anonymous".
     pub keys: Vec<Key>,
-    /// The key of orders (`POST /admin/*`), with which `/metrics`, `/admin/status` and `/admin/events` can be read as with
-    /// any other; `None`: orders and readers without a key are answered on loopback only.
-    pub admin_key: Option<Secret>,
+    /// Places in `keys` of those that only earlier configurations named: a place is a label, so it stays, but nobody has the
+    /// key.
+    pub retired: BTreeSet<usize>,
+    /// The keys of operators, for orders (`POST /admin/*`), with which `/metrics`, `/admin/status` and `/admin/events` can be
+    /// read as with any other; empty: orders and readers without a key are answered on loopback only.
+    pub admin_keys: Vec<Secret>,
     /// Whether a listener that is not on loopback may go without keys.
     pub without_keys: WithoutKeys,
     /// Names by which clients may call this host, beside addresses and `localhost`; `*` allows every name.
@@ -20,6 +23,9 @@ pub struct Settings {
     pub origins: Vec<String>,
     /// The class of a request that names none, nor its key: the policy's `default_class`.
     pub class: Class,
+    /// The most connections of clients that are open together. If one more comes, the one that has rested longest is closed;
+    /// where none rests it waits.
+    pub connections: usize,
     /// The most bytes of a request body, packed or not.
     pub body_limit: usize,
     /// How long a streaming request waits before its answer is opened with comments.
@@ -73,6 +79,13 @@ pub struct SlotWatch {
     pub limit: Duration,
 }
 
+impl Settings {
+    /// The keys that somebody has, with their places.
+    pub(super) fn valid_keys(&self) -> impl Iterator<Item = (usize, &Key)> {
+        self.keys.iter().enumerate().filter(|(place, _)| !self.retired.contains(place))
+    }
+}
+
 impl Secret {
     /// Keeps `text` from logs.
     pub fn new(text: String) -> Secret {
@@ -94,11 +107,13 @@ impl Default for Settings {
     fn default() -> Settings {
         Settings {
             keys: Vec::new(),
-            admin_key: None,
+            retired: BTreeSet::new(),
+            admin_keys: Vec::new(),
             without_keys: WithoutKeys::LoopbackOnly,
             hosts: Vec::new(),
             origins: Vec::new(),
             class: Class::Interactive,
+            connections: usize::MAX,
             body_limit: 100_000_000,
             hold_after: Duration::from_secs(10),
             keepalive: Duration::from_secs(12),

@@ -9,6 +9,7 @@ use arc_swap::ArcSwap;
 use http::HeaderValue;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
+use windtunnel_core::Wanted;
 
 use super::{
     access::{Cors, Hosts, KeyRing},
@@ -18,7 +19,7 @@ use super::{
     settings::Settings,
     under_way::UnderWay,
 };
-use crate::Desk;
+use crate::{Desk, dispatcher::Trouble};
 
 /// One gateway's state.
 pub(super) struct Shared {
@@ -82,6 +83,18 @@ impl Shared {
     pub(super) fn replace(&self, settings: Settings, catalogue: Catalogue) {
         let rules = Rules::of(settings, catalogue, &self.rules.load().keys);
         self.rules.store(Arc::new(rules));
+    }
+
+    /// What is wrong with what was asked for: of the variants of a family, with the one that is tried again first.
+    pub(super) fn trouble(&self, rules: &Rules, wanted: Wanted) -> Option<Trouble> {
+        match wanted {
+            Wanted::Model(model) => self.desk.trouble(model),
+            Wanted::Family(family) => {
+                let variants = rules.catalogue.variants(family).iter();
+                let troubles = variants.filter_map(|model| self.desk.trouble(*model));
+                troubles.min_by_key(|trouble| (trouble.next_try.is_none(), trouble.next_try))
+            }
+        }
     }
 
     /// Where the daemon is in its life; once the gateway ends, so does it.

@@ -2,7 +2,10 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -15,6 +18,18 @@ use crate::Running;
 #[derive(Debug, Default)]
 pub(super) struct UnderWay {
     grants: Mutex<BTreeMap<Attempt, (InstanceId, CancellationToken)>>,
+    /// Answers that take several grants, between which there may be none.
+    answers: AtomicUsize,
+}
+
+/// An answer of several grants.
+#[derive(Debug)]
+pub(super) struct Answering<'a>(&'a UnderWay);
+
+impl Drop for Answering<'_> {
+    fn drop(&mut self) {
+        self.0.answers.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl UnderWay {
@@ -24,6 +39,12 @@ impl UnderWay {
 
     pub(super) fn leave(&self, attempt: Attempt) {
         self.grants().remove(&attempt);
+    }
+
+    /// An answer of several grants is under way until what is returned is dropped.
+    pub(super) fn answering(&self) -> Answering<'_> {
+        self.answers.fetch_add(1, Ordering::Relaxed);
+        Answering(self)
     }
 
     /// How many run on an instance.
@@ -40,7 +61,7 @@ impl UnderWay {
     pub(super) async fn emptied(&self, limit: Duration) -> bool {
         let started = Instant::now();
         loop {
-            if self.grants().is_empty() {
+            if self.grants().is_empty() && self.answers.load(Ordering::Relaxed) == 0 {
                 return true;
             }
             if started.elapsed() >= limit {

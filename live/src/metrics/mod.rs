@@ -85,7 +85,11 @@ impl Metrics {
             gauge
         });
         let answers = Counts::default();
-        registry.register("http_answers", "Answers to requests for inference and refusals of all others, by status and reason", answers.clone());
+        registry.register(
+            "http_answers",
+            "Answers to requests for inference and refusals of all others, by status and reason",
+            answers.clone(),
+        );
         Metrics { registry, events, answers, picture, journal, lag, left_out, journal_errors }
     }
 

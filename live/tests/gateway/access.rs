@@ -20,7 +20,7 @@ fn keys() -> Settings {
     };
     Settings {
         keys: vec![key("first", &[], Some(Class::Background), None), key("second", &[Class::Batch], None, Some(1))],
-        admin_key: Some(Secret::new("sk-admin".to_owned())),
+        admin_keys: vec![Secret::new("sk-admin".to_owned())],
         ..settings()
     }
 }
@@ -133,6 +133,17 @@ async fn operators_need_their_key_or_this_machine() {
     ] {
         let reply = world.client().request("GET", "/admin/status", headers, b"").await;
         assert_eq!(reply.status, status, "{headers:?}");
+    }
+    world.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn web_pages_give_no_orders_unless_they_are_named() {
+    let origins = ["*", "https://app.example"].map(str::to_owned).to_vec();
+    let world = world("orders", Settings { origins, ..settings() }).await;
+    for (origin, fine) in [("https://evil.example", false), ("https://app.example", true), ("http://localhost", true)] {
+        let reply = world.client().request("POST", "/admin/reload", &[("origin", origin)], b"").await;
+        assert_eq!(reply.status != 403, fine, "{origin}: {}", reply.text());
     }
     world.close().await;
 }

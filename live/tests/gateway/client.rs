@@ -68,6 +68,11 @@ impl Client {
 }
 
 impl Stream {
+    /// A connection of which everything was read.
+    pub fn of(socket: TcpStream) -> Stream {
+        Stream { socket, buffer: Vec::new() }
+    }
+
     pub async fn send(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) {
         let mut head = format!("{method} {path} HTTP/1.1\r\n");
         if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {

@@ -3,6 +3,7 @@
 
 mod access;
 mod client;
+mod connections;
 mod failing;
 mod holding;
 mod leaving;

@@ -212,3 +212,32 @@ async fn a_child_that_dies_over_a_batch_is_asked_again_and_a_client_that_leaves_
     child.closed().await;
     world.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn vectors_that_have_begun_may_end_and_others_are_refused() {
+    let world = World::new("vectors-drain", Upstream::told().await).await;
+    let body = json!({"model": "vectors", "input": texts(100)}).to_string();
+    let mut client = world.client().begin_post("/v1/embeddings", &body).await;
+    let first = world.upstream.next().await;
+    let mut waits = world.client().begin_post("/v1/embeddings", r#"{"model":"vectors","input":"t1"}"#).await;
+    world.until("a second job", |view| super::world::waiting(view) == 2).await;
+    world.shutdown.cancel();
+    let head = waits.head().await;
+    assert!(head.starts_with("HTTP/1.1 503 ") && head.contains("draining"), "{head}");
+    let mut conversation = first;
+    let mut texts = 0;
+    loop {
+        let body: Value = serde_json::from_slice(&conversation.asked.body).unwrap();
+        texts += body["input"].as_array().map_or(1, Vec::len);
+        conversation.say(vectors(&conversation.asked));
+        if texts == 100 {
+            break;
+        }
+        conversation = world.upstream.next().await;
+    }
+    let head = client.head().await;
+    let reply = client.rest("POST", head).await;
+    assert_eq!(reply.status, 200, "{}", reply.text());
+    assert_eq!(reply.json()["data"].as_array().unwrap().len(), 100);
+    world.close().await;
+}

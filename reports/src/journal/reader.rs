@@ -158,9 +158,32 @@ impl<R: BufRead> Records<R> {
                     self.warnings.push(Warning::Torn { line });
                     return Ok(None);
                 }
+                Err(JournalError::Corrupt { line, cause }) => return self.after_torn(line, cause).map(Some),
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// A line that was never finished may have another behind it that says so: the header of a later run that goes on with the
+    /// file, or that lines are missing.
+    fn after_torn(&mut self, line: u64, cause: serde_json::Error) -> Result<Record, JournalError> {
+        loop {
+            self.buffer.clear();
+            if self.input.read_until(b'\n', &mut self.buffer)? == 0 {
+                break;
+            }
+            self.line += 1;
+            match self.parse() {
+                Ok(Parsed::Record(record)) if matches!(*record, Record::Header(_) | Record::Gap { .. }) => {
+                    self.warnings.push(Warning::Torn { line });
+                    return Ok(*record);
+                }
+                Err(JournalError::Corrupt { .. }) => {}
+                Ok(Parsed::Record(_) | Parsed::Skipped) | Err(_) => break,
+            }
+        }
+        self.line = line;
+        Err(JournalError::Corrupt { line, cause })
     }
 
     fn parse(&mut self) -> Result<Parsed, JournalError> {

@@ -18,6 +18,19 @@ impl Cors {
         headers.get(header::ORIGIN).is_some_and(|origin| !self.knows(origin))
     }
 
+    /// Whether a page sent the request that may give no orders: one of another origin that is not configured by its name. That
+    /// all may read says nothing of this.
+    pub(in crate::gateway) fn may_not_order(&self, headers: &HeaderMap) -> bool {
+        let Some(origin) = headers.get(header::ORIGIN) else { return false };
+        let own = headers.get(header::HOST).is_some_and(|host| {
+            let origin = origin.as_bytes();
+            let name = origin.strip_prefix(b"http://").or_else(|| origin.strip_prefix(b"https://"));
+            name.is_some_and(|name| name.eq_ignore_ascii_case(host.as_bytes()))
+        });
+        let named = |known: &String| known.as_bytes().eq_ignore_ascii_case(origin.as_bytes());
+        !own && !self.origins.iter().any(named)
+    }
+
     /// Lets the page that asked read an answer, if it may.
     pub(in crate::gateway) fn open(&self, origin: Option<&HeaderValue>, answer: &mut HeaderMap) {
         if self.origins.is_empty() {

@@ -25,13 +25,14 @@ type Fingerprint = [u8; 32];
 #[derive(Debug, Default)]
 pub(in crate::gateway) struct KeyRing {
     keys: Vec<Known>,
-    admin: Option<Fingerprint>,
+    admins: Vec<Fingerprint>,
 }
 
 #[derive(Debug)]
 struct Known {
     name: String,
-    fingerprint: Fingerprint,
+    /// `None`: nobody has it any more.
+    fingerprint: Option<Fingerprint>,
     classes: Vec<Class>,
     default_class: Option<Class>,
     most: Option<u32>,
@@ -86,23 +87,28 @@ impl Drop for Busy {
 impl KeyRing {
     /// The keys of `settings`; who has requests under way keeps their number.
     pub(in crate::gateway) fn of(settings: &Settings, before: &KeyRing) -> KeyRing {
-        let known = |key: &Key| Known {
+        let known = |(place, key): (usize, &Key)| Known {
             name: key.name.clone(),
-            fingerprint: fingerprint(key.secret.bytes()),
+            fingerprint: (!settings.retired.contains(&place)).then(|| fingerprint(key.secret.bytes())),
             classes: key.classes.clone(),
             default_class: key.default_class,
             most: key.most,
             busy: before.keys.iter().find(|old| old.name == key.name).map(|old| old.busy.clone()).unwrap_or_default(),
         };
         KeyRing {
-            keys: settings.keys.iter().map(known).collect(),
-            admin: settings.admin_key.as_ref().map(|key: &Secret| fingerprint(key.bytes())),
+            keys: settings.keys.iter().enumerate().map(known).collect(),
+            admins: settings.admin_keys.iter().map(|key: &Secret| fingerprint(key.bytes())).collect(),
         }
+    }
+
+    /// Whether there are no keys, so that everybody may ask.
+    fn is_open(&self) -> bool {
+        self.keys.iter().all(|key| key.fingerprint.is_none())
     }
 
     /// Who sends a request.
     pub(in crate::gateway) fn caller(&self, headers: &HeaderMap) -> Result<Caller, NoEntry> {
-        if self.keys.is_empty() {
+        if self.is_open() {
             return Ok(Caller { label: LabelId(0), default_class: None, classes: Vec::new(), _busy: None });
         }
         let presented = presented(headers).ok_or(NoEntry::NoKey)?;
@@ -119,7 +125,7 @@ impl KeyRing {
 
     /// Whether a request may read what any client may: names of models.
     pub(in crate::gateway) fn knows(&self, headers: &HeaderMap) -> Result<(), NoEntry> {
-        if self.keys.is_empty() {
+        if self.is_open() {
             return Ok(());
         }
         match self.shown(headers) {
@@ -131,14 +137,14 @@ impl KeyRing {
 
     /// Whether there is an operator's key.
     pub(in crate::gateway) fn has_admin(&self) -> bool {
-        self.admin.is_some()
+        !self.admins.is_empty()
     }
 
     /// Whose key a request presents.
     pub(in crate::gateway) fn shown(&self, headers: &HeaderMap) -> Shown {
         let Some(presented) = presented(headers) else { return Shown::Nothing };
         let presented = fingerprint(&presented);
-        let admin = self.admin.as_ref().map_or(Choice::from(0), |admin| admin.ct_eq(&presented));
+        let admin = self.admins.iter().fold(Choice::from(0), |found, admin| found | admin.ct_eq(&presented));
         let place = self.place(&presented);
         match (bool::from(admin), place) {
             (true, _) => Shown::Operators,
@@ -151,7 +157,8 @@ impl KeyRing {
         let mut found = Choice::from(0);
         let mut place = 0;
         for (number, key) in (0..).zip(&self.keys) {
-            let same = key.fingerprint.ct_eq(presented);
+            let Some(fingerprint) = &key.fingerprint else { continue };
+            let same = fingerprint.ct_eq(presented);
             place.conditional_assign(&number, same);
             found |= same;
         }
@@ -194,12 +201,20 @@ fn presented(headers: &HeaderMap) -> Option<Cow<'_, [u8]>> {
             return Some(Cow::Borrowed(rest));
         }
         if scheme.eq_ignore_ascii_case(b"basic") {
-            let decoded = STANDARD.decode(rest).ok()?;
-            let colon = decoded.iter().position(|byte| *byte == b':')?;
-            return Some(Cow::Owned(decoded.get(colon + 1..)?.to_vec()));
+            let password = password(rest);
+            if password.is_some() {
+                return password.map(Cow::Owned);
+            }
         }
     }
     headers.get("x-api-key").map(|value| Cow::Borrowed(value.as_bytes().trim_ascii()))
+}
+
+/// The password of `user:password`; `None`: it is no such thing, as where a proxy's own name stands.
+fn password(packed: &[u8]) -> Option<Vec<u8>> {
+    let decoded = STANDARD.decode(packed).ok()?;
+    let colon = decoded.iter().position(|byte| *byte == b':')?;
+    decoded.get(colon + 1..).map(<[u8]>::to_vec)
 }
 
 fn split_scheme(value: &[u8]) -> (&[u8], &[u8]) {
@@ -223,7 +238,7 @@ mod tests {
         };
         let settings = Settings {
             keys: vec![key("app", &[], None), key("indexer", &[Class::Batch], Some(1))],
-            admin_key: Some(Secret::new("sk-admin".to_owned())),
+            admin_keys: ["sk-admin", "sk-other"].map(|key| Secret::new(key.to_owned())).to_vec(),
             ..Settings::default()
         };
         KeyRing::of(&settings, &KeyRing::default())
@@ -257,6 +272,32 @@ mod tests {
     }
 
     #[test]
+    fn what_cannot_be_read_hides_no_key_behind_it() {
+        let mut headers = with("x-api-key", "sk-app");
+        headers.insert("authorization", "Basic %%%".parse().unwrap());
+        assert_eq!(ring().caller(&headers).unwrap().label, LabelId(1));
+    }
+
+    #[test]
+    fn keys_that_are_gone_are_no_keys() {
+        let key = |name: &str| Key {
+            name: name.to_owned(),
+            secret: Secret::new(format!("sk-{name}")),
+            classes: Vec::new(),
+            default_class: None,
+            most: None,
+        };
+        let keys = vec![key("app"), key("indexer")];
+        let with_one = Settings { keys, retired: [0].into(), ..Settings::default() };
+        let ring = KeyRing::of(&with_one, &KeyRing::default());
+        assert_eq!(ring.caller(&with("x-api-key", "sk-app")).unwrap_err(), NoEntry::WrongKey);
+        assert_eq!(ring.caller(&with("x-api-key", "sk-indexer")).unwrap().label, LabelId(2));
+        let ring = KeyRing::of(&Settings { retired: [0, 1].into(), ..with_one }, &ring);
+        assert_eq!(ring.caller(&HeaderMap::new()).unwrap().label, LabelId(0), "none is left");
+        assert_eq!(ring.knows(&HeaderMap::new()), Ok(()));
+    }
+
+    #[test]
     fn a_key_has_so_many_requests_under_way_and_no_more() {
         let (ring, headers) = (ring(), with("x-api-key", "sk-indexer"));
         let first = ring.caller(&headers).unwrap();
@@ -284,6 +325,7 @@ mod tests {
     fn operators_have_their_own_key() {
         let ring = ring();
         assert_eq!(ring.shown(&with("x-api-key", "sk-admin")), Shown::Operators);
+        assert_eq!(ring.shown(&with("x-api-key", "sk-other")), Shown::Operators);
         assert_eq!(ring.shown(&with("x-api-key", "sk-app")), Shown::Clients);
         assert_eq!(ring.shown(&with("x-api-key", "sk-ap")), Shown::Unknown);
         assert_eq!(ring.shown(&HeaderMap::new()), Shown::Nothing);

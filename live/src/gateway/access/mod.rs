@@ -17,7 +17,7 @@ use super::settings::{Settings, WithoutKeys};
 /// # Errors
 /// Without keys and off loopback, unless that was allowed in so many words.
 pub fn may_listen(settings: &Settings, address: SocketAddr) -> Result<(), String> {
-    let open = settings.keys.is_empty() && settings.without_keys == WithoutKeys::LoopbackOnly;
+    let open = settings.valid_keys().next().is_none() && settings.without_keys == WithoutKeys::LoopbackOnly;
     if open && !is_loopback(address.ip()) {
         return Err(format!(
             "listen on {address} without keys: everybody in reach could use the models; configure keys, listen on \

@@ -51,9 +51,9 @@ async fn view(shared: &Shared) -> Result<View, Refusal> {
 fn events(shared: &Shared, query: Option<&str>) -> Result<Response<Answer>, Refusal> {
     let after = match parameter(query, "after") {
         None => 0,
-        Some(text) => text
-            .parse()
-            .map_err(|_| Refusal::new(Reason::BadValue, "`after` has to be a number: the `last` of an answer").about("after"))?,
+        Some(text) => text.parse().map_err(|_| {
+            Refusal::new(Reason::BadValue, "`after` has to be a number: the `last` of an answer").about("after")
+        })?,
     };
     let (last, mut lines) = shared.operations.events(after);
     lines.drain(..lines.len().saturating_sub(LINES));

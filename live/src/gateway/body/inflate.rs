@@ -35,11 +35,26 @@ pub(super) fn unpack(packing: Packing, packed: &[u8], limit: usize) -> Result<By
 fn frames(mut packed: &[u8], limit: usize) -> Result<Bytes, Spoiled> {
     let mut all = Vec::new();
     while !packed.is_empty() {
+        if let Some(rest) = behind_skippable(packed)? {
+            packed = rest;
+            continue;
+        }
         let decoder = StreamingDecoder::new_with_max_window_size(&mut packed, WINDOW);
         let frame = drain(decoder.map_err(|_| Spoiled::Damaged)?, limit - all.len())?;
         all.extend_from_slice(&frame);
     }
     Ok(all.into())
+}
+
+/// What comes after a frame that holds nothing for us (RFC 8878, section 3.1.2), if there is one.
+fn behind_skippable(packed: &[u8]) -> Result<Option<&[u8]>, Spoiled> {
+    let Some((head, rest)) = packed.split_at_checked(8) else { return Ok(None) };
+    let [low, 0x2a, 0x4d, 0x18, length @ ..] = head else { return Ok(None) };
+    if low & 0xf0 != 0x50 {
+        return Ok(None);
+    }
+    let length = length.try_into().map(u32::from_le_bytes).map_err(|_| Spoiled::Damaged)?;
+    rest.get(length as usize..).map(Some).ok_or(Spoiled::Damaged)
 }
 
 fn drain(decoder: impl Read, limit: usize) -> Result<Bytes, Spoiled> {
@@ -73,6 +88,14 @@ mod tests {
             assert_eq!(unpack(packing, &packed[..packed.len() - 3], 100), Err(Spoiled::Damaged));
             assert_eq!(unpack(packing, b"{}", 100), Err(Spoiled::Damaged));
         }
+    }
+
+    #[test]
+    fn frames_that_are_to_be_skipped_are() {
+        let skippable = |length: u8| [&[0x5a, 0x2a, 0x4d, 0x18, length, 0, 0, 0], &b"abcd"[..]].concat();
+        let packed = [skippable(4), zstd(b"hello"), skippable(4)].concat();
+        assert_eq!(unpack(Packing::Zstd, &packed, 100).unwrap(), "hello");
+        assert_eq!(unpack(Packing::Zstd, &skippable(5), 100), Err(Spoiled::Damaged));
     }
 
     #[test]

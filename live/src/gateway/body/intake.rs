@@ -1,14 +1,19 @@
 //! Taking a body in, up to a limit.
 
+use std::time::Duration;
+
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, header};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
+use tokio::time::timeout;
 
 use super::inflate::{Packing, Spoiled, unpack};
 
 /// Bodies up to this size are copied, so that they do not keep the buffer of their connection.
 const COPIED: usize = 16 * 1024;
+/// Between two pieces of a body, at most.
+const PAUSE: Duration = Duration::from_secs(60);
 
 /// Why a body was not taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +26,8 @@ pub(in crate::gateway) enum Refused {
     Damaged,
     /// Its client stopped sending.
     Broken,
+    /// Nothing came of it for too long.
+    Slow,
 }
 
 /// Takes a whole body in and unpacks it.
@@ -73,7 +80,7 @@ async fn whole(mut body: Incoming, limit: usize) -> Result<Bytes, Refused> {
 
 /// The next piece; trailers are passed over.
 async fn data(body: &mut Incoming) -> Result<Option<Bytes>, Refused> {
-    while let Some(frame) = body.frame().await {
+    while let Some(frame) = timeout(PAUSE, body.frame()).await.map_err(|_| Refused::Slow)? {
         if let Ok(piece) = frame.map_err(|_| Refused::Broken)?.into_data() {
             return Ok(Some(piece));
         }

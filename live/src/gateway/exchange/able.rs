@@ -53,7 +53,11 @@ pub(super) fn able(rules: &Rules, wish: &Wish) -> Result<(), Refusal> {
     let message = match wish.named.wanted {
         Wanted::Model(model) => {
             let missing = lacking(needs, catalogue.capabilities(model));
-            format!("the model {:?} has not the capability {missing}; it has {}", catalogue.model(model), have(catalogue, models))
+            format!(
+                "the model {:?} has not the capability {missing}; it has {}",
+                catalogue.model(model),
+                have(catalogue, models)
+            )
         }
         Wanted::Family(family) => format!(
             "no model of the family {:?} has all of {}; they have {}",

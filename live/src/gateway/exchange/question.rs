@@ -44,12 +44,7 @@ pub(in crate::gateway) async fn question(
     })
 }
 
-async fn asked(
-    shared: &Shared,
-    rules: &Rules,
-    wish: Wish,
-    record: &mut Record,
-) -> Result<Response<Answer>, Refusal> {
+async fn asked(shared: &Shared, rules: &Rules, wish: Wish, record: &mut Record) -> Result<Response<Answer>, Refusal> {
     let (model, endpoint) = loaded(shared, rules, wish.named.wanted)?;
     let body = body::edited(&wish.body.bytes, &wish.body.edits, rules.catalogue.model(model));
     let question = Question {

@@ -15,7 +15,7 @@ use crate::{
     Order, Running, Told,
     gateway::{
         body::edited,
-        refuse::{Reason, Refusal, of_finish, sentence_of_wait},
+        refuse::{Beside, Reason, Refusal, of_finish, sentence_of_wait},
         shared::{Rules, Shared},
         upstream::{Broken, Flow, Purpose, Question, call, copy_answer, gather, says_out_of_memory},
     },
@@ -84,7 +84,8 @@ impl Run {
     fn ended(&self, finish: &Finish, waits: Option<WaitReason>) -> Refusal {
         let now = self.shared.desk.clock().now();
         let waits = waits.map(|reason| sentence_of_wait(reason, &self.rules.catalogue, now));
-        of_finish(finish, waits.as_deref())
+        let trouble = self.shared.trouble(&self.rules, self.wish.named.wanted);
+        of_finish(finish, &Beside { waits, trouble, now })
     }
 
     /// One grant; `None`: it came to nothing, which was said.

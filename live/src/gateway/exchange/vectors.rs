@@ -6,7 +6,7 @@ use std::{
 };
 
 use http::Response;
-use windtunnel_core::{Failure, Finish, GrantFailure, ModelId, Outcome};
+use windtunnel_core::{Failure, Finish, GrantFailure, ModelId, Outcome, Wanted};
 
 use super::{
     claim::Claim,
@@ -20,7 +20,7 @@ use crate::{
     gateway::{
         answer::Answer,
         batches::{Reply, Work},
-        refuse::{Reason, Refusal, of_finish, sentence_of_wait},
+        refuse::{Beside, Reason, Refusal, of_finish, sentence_of_wait},
         shared::{Rules, Shared},
     },
 };
@@ -33,11 +33,12 @@ pub(super) async fn go(
     record: Record,
     shown: &mut Shown,
 ) -> Result<Response<Answer>, Refusal> {
-    let (submission, arrived) = (wish.submission(), record.arrived());
+    let (submission, wanted, arrived) = (wish.submission(), wish.named.wanted, record.arrived());
     let work = Arc::new(Work::new(wish.path, wish.headers, wish.body));
     let mut claim = Claim::submit(shared, submission, Some(Arc::clone(&work)), record);
     shown.job = Some(claim.taken().await.ok_or_else(stopped)?);
-    match wait(shared, rules, &mut claim, &work).await {
+    let _answering = shared.under_way.answering();
+    match wait(shared, rules, &mut claim, &work, wanted).await {
         Ok((reply, finish)) => {
             let by_record = finish.and_then(|finish| {
                 let queued = finish.started?.since(finish.arrived).as_nanos();
@@ -64,11 +65,20 @@ fn taken_up(work: &Work, arrived: Instant) -> Option<(ModelId, Duration)> {
     work.started().map(|(model, at)| (model, at.saturating_duration_since(arrived)))
 }
 
+/// Waits until the daemon ends, for as long as nothing of the work runs: what has begun may come to its end.
+async fn not_to_begin(shared: &Shared, work: &Work) {
+    shared.draining.cancelled().await;
+    if work.is_started() {
+        std::future::pending().await
+    }
+}
+
 async fn wait(
     shared: &Shared,
     rules: &Rules,
     claim: &mut Claim,
     work: &Work,
+    wanted: Wanted,
 ) -> Result<(Reply, Option<Finish>), Refusal> {
     let mut waits = None;
     loop {
@@ -76,7 +86,7 @@ async fn wait(
             biased;
             told = claim.next() => told,
             () = work.refused() => return work.reply().map(|reply| (reply, None)).ok_or_else(stopped),
-            () = shared.draining.cancelled(), if !work.is_started() => return Err(draining()),
+            () = not_to_begin(shared, work) => return Err(draining()),
             () = shared.cut.cancelled() => return Err(draining()),
         };
         match told {
@@ -96,7 +106,8 @@ async fn wait(
                 }
                 let now = shared.desk.clock().now();
                 let waits = waits.map(|reason| sentence_of_wait(reason, &rules.catalogue, now));
-                return Err(of_finish(&finish, waits.as_deref()));
+                let trouble = shared.trouble(rules, wanted);
+                return Err(of_finish(&finish, &Beside { waits, trouble, now }));
             }
         }
     }

@@ -8,7 +8,7 @@ mod reason;
 mod words;
 
 pub(super) use envelope::{in_stream, passed_on};
-pub(super) use outcomes::{of_broken_grant, of_finish};
+pub(super) use outcomes::{Beside, of_broken_grant, of_finish};
 pub(super) use reason::Reason;
 pub use words::{reason_of_failure, reason_of_overdue, reason_of_refusal, reason_of_wait, sentence_of_wait};
 
@@ -111,6 +111,7 @@ impl From<body::Refused> for Refusal {
                 format!("the body comes as content-encoding {found:?}; gzip, zstd and identity can be read"),
             ),
             body::Refused::Damaged => Refusal::new(Reason::BadBody, "the packed body cannot be unpacked"),
+            body::Refused::Slow => Refusal::new(Reason::BodyTooSlow, "nothing came of the body for a minute"),
             body::Refused::Broken => Refusal::new(Reason::BadBody, "the body ended before it was complete"),
         }
     }

@@ -2,16 +2,36 @@
 
 use std::time::Duration;
 
-use windtunnel_core::{Failure, Finish, GrantFailure, Outcome, Overdue, Span};
+use windtunnel_core::{ExitCause, Failure, Finish, GrantFailure, LoadFailure, Outcome, Overdue, Span, Time};
 
 use super::{Reason, Refusal, words};
+use crate::dispatcher::{Trouble, TroubleCause};
 
 /// Where no prediction says when it is worth asking again.
 const SOON: Duration = Duration::from_secs(1);
 
-/// What is answered to a job that ended without an answer; `waits` says what it last waited for.
-pub(in crate::gateway) fn of_finish(finish: &Finish, waits: Option<&str>) -> Refusal {
+/// What is known beside the outcome of a job that ended without an answer.
+#[derive(Clone, Debug)]
+pub(in crate::gateway) struct Beside {
+    /// What it last waited for.
+    pub waits: Option<String>,
+    /// What is wrong with its model, where it fails again and again.
+    pub trouble: Option<Trouble>,
+    pub now: Time,
+}
+
+/// What is answered to a job that ended without an answer.
+pub(in crate::gateway) fn of_finish(finish: &Finish, beside: &Beside) -> Refusal {
+    let waits = beside.waits.as_deref();
     match finish.outcome {
+        Outcome::Refused(windtunnel_core::Refusal::Broken { retry_after }) => {
+            broken(beside.trouble.and_then(|trouble| trouble.cause), duration(retry_after))
+        }
+        Outcome::Failed(Failure::Broken) => {
+            let next = beside.trouble.and_then(|trouble| trouble.next_try);
+            let next = next.map_or(SOON, |at| duration(at.since(beside.now)));
+            broken(beside.trouble.and_then(|trouble| trouble.cause), next)
+        }
         Outcome::Refused(refusal) => of_refusal(refusal),
         Outcome::TimedOut(Overdue::MaxWait) => {
             let waits = waits.map_or(String::new(), |reason| format!(": {reason}"));
@@ -41,13 +61,34 @@ fn of_refusal(refusal: windtunnel_core::Refusal) -> Refusal {
         Core::NoSuchVariant => plain("no variant has the quality and capabilities asked for".to_owned()),
         Core::TooLarge { limit } => plain(format!("the model takes {limit} inputs at once")),
         Core::Malformed => plain("the request has no inputs".to_owned()),
-        Core::Broken { retry_after } => {
-            plain("the model failed several times and is not tried for a while".to_owned()).after(duration(retry_after))
-        }
+        Core::Broken { retry_after } => broken(None, duration(retry_after)),
         Core::CannotFit { needs, room } => {
             plain(format!("the model needs {needs} of memory and there can be {room} at most"))
         }
     }
+}
+
+/// What is answered for a model that fails again and again, and is tried again after `next`.
+fn broken(cause: Option<TroubleCause>, next: Duration) -> Refusal {
+    let cause = cause.map_or(String::new(), |cause| format!(", the last time because {}", sentence(cause)));
+    let seconds = next.as_nanos().div_ceil(1_000_000_000);
+    let message = format!("the model failed several times{cause}; it is tried again in {seconds} s");
+    Refusal::new(Reason::ModelBroken, message).after(next)
+}
+
+fn sentence(cause: TroubleCause) -> String {
+    let text = match cause {
+        TroubleCause::Load(LoadFailure::Crashed) => "its process ended while it loaded",
+        TroubleCause::Load(LoadFailure::OutOfMemory) => "memory ran out while it loaded",
+        TroubleCause::Load(LoadFailure::Stalled) => "its load made no progress",
+        TroubleCause::Load(LoadFailure::NotStarted) => "its process could not be started",
+        TroubleCause::Load(LoadFailure::Stopped) => "its load was broken off",
+        TroubleCause::Exit(ExitCause::Code(code)) => return format!("its process exited with code {code}"),
+        TroubleCause::Exit(ExitCause::Signal(signal)) => return format!("its process was ended by signal {signal}"),
+        TroubleCause::Exit(ExitCause::Wedged) => "its process made no progress",
+        TroubleCause::Exit(ExitCause::OutOfMemory) => "its process ran out of memory",
+    };
+    text.to_owned()
 }
 
 /// What is answered where a grant came to nothing under the client's eyes.
@@ -67,7 +108,7 @@ fn of_failure(failure: Failure) -> Refusal {
             GrantFailure::Rejected => "the model's process answered with an error",
         },
         Failure::ModelRemoved => "the model is no longer configured",
-        Failure::Broken => "the model failed several times and is not tried for a while",
+        Failure::Broken => return broken(None, SOON),
         Failure::CannotFit { needs, room } => {
             let message = format!("the model needs {needs} of memory and there can be {room} at most");
             return Refusal::new(words::failed(failure), message);
@@ -82,4 +123,19 @@ fn of_failure(failure: Failure) -> Refusal {
 
 fn duration(span: Span) -> Duration {
     Duration::from_nanos(span.as_nanos())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_broken_model_has_a_cause_and_a_time() {
+        let refusal = broken(Some(TroubleCause::Exit(ExitCause::Code(3))), Duration::from_millis(28_500));
+        assert_eq!(
+            refusal.message,
+            "the model failed several times, the last time because its process exited with code 3; it is tried again in 29 s"
+        );
+        assert_eq!(refusal.retry, super::super::Retry::After(Duration::from_millis(28_500)));
+    }
 }

@@ -40,6 +40,8 @@ reasons! {
     BadValue, "bad_value", BAD_REQUEST;
     /// The body is too large.
     BodyTooLarge, "body_too_large", PAYLOAD_TOO_LARGE;
+    /// Nothing came of the body for too long.
+    BodyTooSlow, "body_too_slow", REQUEST_TIMEOUT;
     /// The body is packed in an unknown way.
     UnknownEncoding, "unknown_encoding", UNSUPPORTED_MEDIA_TYPE;
     /// No key was presented.

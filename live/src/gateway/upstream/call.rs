@@ -5,6 +5,7 @@ use std::{
     future::{Future, poll_fn},
     pin::Pin,
     task::{Context, Poll, ready},
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -17,7 +18,10 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
 use super::headers::Forwarded;
-use crate::{Endpoint, Flight};
+use crate::{Endpoint, Flight, descriptors};
+
+/// Between two tries to have a descriptor.
+const REST: Duration = Duration::from_millis(50);
 
 /// The connection to a child broke, or never was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +64,7 @@ pub(in crate::gateway) struct Flow {
 pub(in crate::gateway) async fn call(endpoint: &Endpoint, question: Question<'_>) -> Result<(Parts, Flow), Broken> {
     let mut flight = (question.purpose == Purpose::Work).then(|| endpoint.progress.begin());
     let request = request(endpoint, question)?;
-    let stream = TcpStream::connect(endpoint.address).await.map_err(|_| Broken)?;
+    let stream = connect(endpoint, &mut flight).await?;
     stream.set_nodelay(true).map_err(|_| Broken)?;
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(|_| Broken)?;
     let mut connection = Some(Box::new(connection));
@@ -102,6 +106,21 @@ pub(in crate::gateway) async fn gather(flow: &mut Flow, limit: usize) -> Result<
         }
     }
     Ok((all.into(), true))
+}
+
+/// Connects, and waits for a descriptor where none is left: that the child does not fail.
+async fn connect(endpoint: &Endpoint, flight: &mut Option<Flight>) -> Result<TcpStream, Broken> {
+    loop {
+        match TcpStream::connect(endpoint.address).await {
+            Ok(stream) => return Ok(stream),
+            Err(wrong) if descriptors::are_used_up(&wrong) => {
+                flight.iter_mut().for_each(Flight::touch);
+                tokio::time::sleep(REST).await;
+                flight.iter_mut().for_each(Flight::wait);
+            }
+            Err(_) => return Err(Broken),
+        }
+    }
 }
 
 fn request(endpoint: &Endpoint, question: Question<'_>) -> Result<Request<Pieces>, Broken> {

@@ -16,6 +16,8 @@ pub struct ModelBook {
     held: Time,
     /// Failed loads within five minutes.
     failed: Vec<Time>,
+    /// Whether one has run out of memory since the last that succeeded.
+    retried: bool,
 }
 
 /// Failed loads are counted over so long.
@@ -77,9 +79,11 @@ impl Book {
         let instance = self.instances.get_mut(id)?;
         instance.phase = Phase::Ready;
         instance.used = now;
+        let model = instance.model;
         if let Some(footprint) = footprint {
             instance.least = instance.least.min(footprint);
         }
+        self.models[model.index()].retried = false;
         Ok(())
     }
 
@@ -92,7 +96,12 @@ impl Book {
             return Ok(());
         }
         let model = instance.model;
-        let failed = &mut self.models[model.index()].failed;
+        let known = &mut self.models[model.index()];
+        // The first that runs out of memory since a load succeeded is tried again at once with a larger reservation.
+        if cause == LoadFailure::OutOfMemory && !std::mem::replace(&mut known.retried, true) {
+            return Ok(());
+        }
+        let failed = &mut known.failed;
         failed.retain(|&at| now < at.after(WITHIN));
         failed.push(now);
         if failed.len() > FAILED_AT_MOST {

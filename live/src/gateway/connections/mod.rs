@@ -1,8 +1,24 @@
-//! Connections: accepted, served, and at the end drained.
+//! Connections: accepted as long as there is room (`crowd`), served over their sockets (`wire`), and at the end drained.
 
-use std::{convert::Infallible, io, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
+mod crowd;
+mod wire;
 
-use hyper::{server::conn::http1, service::service_fn};
+use std::{
+    convert::Infallible,
+    io,
+    net::SocketAddr,
+    pin::{Pin, pin},
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use hyper::{
+    body::{Body, Frame, SizeHint},
+    server::conn::http1,
+    service::service_fn,
+};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
     net::{TcpListener, TcpStream},
@@ -10,7 +26,14 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{access::may_listen, service, shared::Shared};
+use super::{
+    access::may_listen,
+    answer::{Answer, Cut},
+    service,
+    shared::Shared,
+};
+use crowd::{Crowd, Guest, Visit};
+use wire::{Wire, hung_up, linger};
 
 /// How long a listener rests that has no file descriptor left for a connection.
 const REST: Duration = Duration::from_millis(50);
@@ -66,10 +89,12 @@ async fn accept(
     open: &Sender<Infallible>,
     closing: &CancellationToken,
 ) -> Infallible {
+    let crowd = Crowd::new(shared.rules().settings.connections);
     loop {
         match listener.accept().await {
             Ok((stream, peer)) => {
-                tokio::spawn(connection(Arc::clone(shared), stream, peer, closing.clone(), open.clone()));
+                let guest = crowd.admit().await;
+                tokio::spawn(connection(Arc::clone(shared), stream, peer, guest, closing.clone(), open.clone()));
             }
             Err(wrong) if of_one_connection(&wrong) => {}
             Err(_) => tokio::time::sleep(REST).await,
@@ -86,24 +111,64 @@ async fn connection(
     shared: Arc<Shared>,
     stream: TcpStream,
     peer: SocketAddr,
+    guest: Guest,
     closing: CancellationToken,
     _open: Sender<Infallible>,
 ) {
     // A frame waits for nobody; without the option it only comes later.
     drop(stream.set_nodelay(true));
+    let (stream, guest) = (Arc::new(stream), Arc::new(guest));
     let service = service_fn(|request| {
-        let shared = Arc::clone(&shared);
-        async move { Ok::<_, Infallible>(service::answer(shared, peer, request).await) }
+        let (shared, visit) = (Arc::clone(&shared), guest.visit());
+        async move {
+            let answer = service::answer(shared, peer, request).await;
+            Ok::<_, Infallible>(answer.map(|answer| Given { answer, _visit: visit }))
+        }
     });
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD);
-    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
-    let ended = tokio::select! {
-        ended = connection.as_mut() => Some(ended),
-        () = closing.cancelled() => None,
-    };
-    if ended.is_none() {
-        connection.as_mut().graceful_shutdown();
-        drop(connection.await);
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(Wire(Arc::clone(&stream))), service));
+    tokio::select! {
+        _ended = connection.as_mut() => {
+            if !closing.is_cancelled() {
+                linger(&stream).await;
+            }
+        }
+        () = hung_up(&stream, || guest.is_busy()) => {}
+        () = closing.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            drop(connection.await);
+        }
+        () = guest.leave.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            // One that has begun to send a request, and no more, has to go as well.
+            let ended = tokio::time::timeout(LAST_BYTES, connection.as_mut()).await;
+            if ended.is_err() && guest.is_busy() {
+                drop(connection.await);
+            }
+        }
+    }
+}
+
+/// An answer whose request is under way until all of it was handed over.
+struct Given {
+    answer: Answer,
+    _visit: Visit,
+}
+
+impl Body for Given {
+    type Data = Bytes;
+    type Error = Cut;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+        Pin::new(&mut self.answer).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.answer.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.answer.size_hint()
     }
 }

@@ -4,14 +4,15 @@
 //! A file that has grown beyond its limit is followed by another that begins with a checkpoint: `run.jsonl`,
 //! `run.0002.jsonl` and so on. A daemon that starts again goes on in the last of them.
 
+mod disk;
+
 use std::{
-    fs::{File, OpenOptions},
-    io::{self, Read, Seek, SeekFrom, Write},
-    path::{Path, PathBuf},
+    io::{self, Write},
+    path::Path,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
-        mpsc::{self, Receiver, SyncSender, TrySendError},
+        atomic::{AtomicBool, AtomicU64, Ordering},
+        mpsc::{self, SyncSender, TrySendError},
     },
     thread::{self, JoinHandle},
 };
@@ -19,13 +20,17 @@ use std::{
 use windtunnel_core::{Checkpoint, Effects, Input, Span, Time};
 use windtunnel_reports::{
     Recorder,
-    journal::{End, Header, JournalWriter, latest, numbered},
+    journal::{End, Header, JournalWriter},
 };
+
+use disk::{Disk, Files, Paper, Parcel};
 
 /// So many parcels of lines may be on their way to the disk.
 const PARCELS: usize = 256;
 /// Lines are handed over at the latest when so long has passed since others were.
 const PROMPT: Span = Span::from_millis(20);
+/// A disk that took nothing is tried again after so long: what it is sent then is the whole state.
+const AGAIN: Span = Span::from_secs(1);
 
 /// A recorder that may ask for the scheduler's whole state.
 pub trait Log: Recorder {
@@ -46,10 +51,12 @@ pub trait Log: Recorder {
 pub struct Health {
     /// Bytes on their way to the disk.
     pub lag: AtomicU64,
-    /// Lines that were left out because the disk was too slow.
+    /// Lines that were left out because the disk was too slow or took them not.
     pub left_out: AtomicU64,
     /// Errors of the disk.
     pub errors: AtomicU64,
+    /// Whether lines are missing at the end of the file, so that it can go on with the state only.
+    lost: AtomicBool,
 }
 
 /// A journal that makes nobody wait.
@@ -66,6 +73,9 @@ pub struct Journal {
     written: u64,
     limit: u64,
     due: Due,
+    /// When the last record came, and when a disk that had lost lines was last sent the state.
+    now: Time,
+    tried: Option<Time>,
 }
 
 /// What comes before the next record.
@@ -76,13 +86,6 @@ enum Due {
     File,
     /// The state, since lines are missing.
     State,
-}
-
-/// What the disk is told.
-#[derive(Debug)]
-enum Parcel {
-    Lines(Vec<u8>),
-    NextFile,
 }
 
 /// Collects whole lines: the writer above never splits one.
@@ -97,11 +100,14 @@ impl Journal {
     /// # Errors
     /// If the file cannot be opened.
     pub fn open(path: &Path, limit: u64) -> io::Result<Journal> {
-        let (last, number) = latest(path);
-        let (file, written) = open(&last)?;
+        let (files, written) = Files::open(path)?;
+        Journal::on(files, written, limit)
+    }
+
+    fn on(paper: impl Paper + 'static, written: u64, limit: u64) -> io::Result<Journal> {
         let (post, parcels) = mpsc::sync_channel(PARCELS);
         let health = Arc::new(Health::default());
-        let disk = Disk { path: path.to_owned(), file, number, health: Arc::clone(&health) };
+        let disk = Disk::new(paper, Arc::clone(&health));
         let disk = thread::Builder::new().name("journal".to_owned()).spawn(move || disk.run(&parcels))?;
         Ok(Journal {
             lines: JournalWriter::new(Parcels::default()),
@@ -113,6 +119,8 @@ impl Journal {
             written,
             limit: limit.max(1),
             due: Due::Nothing,
+            now: Time::ZERO,
+            tried: None,
         })
     }
 
@@ -131,6 +139,10 @@ impl Journal {
 
     /// Gives the lines to the disk, or leaves them out where it is far behind.
     fn hand_over(&mut self, t: Time) -> io::Result<()> {
+        self.send(t, Parcel::Lines)
+    }
+
+    fn send(&mut self, t: Time, parcel: impl FnOnce(Vec<u8>) -> Parcel) -> io::Result<()> {
         self.waiting = false;
         self.lines.flush()?;
         let lines = std::mem::take(&mut self.lines.get_mut().lines);
@@ -139,7 +151,7 @@ impl Journal {
         }
         let bytes = lines.len() as u64;
         self.health.lag.fetch_add(bytes, Ordering::Relaxed);
-        match self.post.try_send(Parcel::Lines(lines)) {
+        match self.post.try_send(parcel(lines)) {
             Ok(()) => {
                 self.written += bytes;
                 if self.written >= self.limit && self.due == Due::Nothing {
@@ -147,21 +159,31 @@ impl Journal {
                 }
                 Ok(())
             }
-            Err(TrySendError::Full(Parcel::Lines(lines)) | TrySendError::Disconnected(Parcel::Lines(lines))) => {
+            Err(TrySendError::Full(Parcel::NextFile) | TrySendError::Disconnected(Parcel::NextFile)) => Ok(()),
+            Err(
+                TrySendError::Full(Parcel::Lines(lines) | Parcel::Anew(_, lines))
+                | TrySendError::Disconnected(Parcel::Lines(lines) | Parcel::Anew(_, lines)),
+            ) => {
                 self.health.lag.fetch_sub(bytes, Ordering::Relaxed);
                 let left_out = lines.iter().filter(|byte| **byte == b'\n').count() as u64;
                 self.health.left_out.fetch_add(left_out, Ordering::Relaxed);
                 self.due = Due::State;
                 self.lines.gap(t, Some(left_out))
             }
-            Err(_) => Ok(()),
         }
+    }
+}
+
+impl Journal {
+    /// Whether the disk left out lines, of which only it knows how many.
+    fn has_lost(&self) -> bool {
+        self.health.lost.load(Ordering::Relaxed)
     }
 }
 
 impl Log for Journal {
     fn wants_state(&mut self) -> bool {
-        self.due != Due::Nothing
+        self.due != Due::Nothing || self.has_lost() && self.tried.is_none_or(|at| self.now >= at.after(AGAIN))
     }
 
     fn idle_at(&self) -> Option<Time> {
@@ -181,7 +203,7 @@ impl Recorder for Journal {
     }
 
     fn step(&mut self, t: Time, input: &Input, effects: &Effects) -> io::Result<()> {
-        self.waiting = true;
+        (self.waiting, self.now) = (true, t);
         self.lines.step(t, input, effects)?;
         self.hand_over_after(t)
     }
@@ -195,13 +217,20 @@ impl Recorder for Journal {
             }
         }
         self.due = Due::Nothing;
+        let anew = self.has_lost();
+        if anew {
+            self.tried = Some(t);
+            self.hand_over(t)?;
+        }
         self.lines.checkpoint(t, state)?;
-        self.hand_over(t)
+        if anew { self.send(t, |lines| Parcel::Anew(t, lines)) } else { self.hand_over(t) }
     }
 
     fn end(&mut self, end: &End) -> io::Result<()> {
+        self.hand_over(end.t)?;
         self.lines.end(end)?;
-        self.hand_over(end.t)
+        // Whether lines are missing shows when the disk has come so far.
+        self.send(end.t, |lines| Parcel::Anew(end.t, lines))
     }
 }
 
@@ -227,58 +256,67 @@ impl Write for Parcels {
     }
 }
 
-/// The thread that writes.
-struct Disk {
-    path: PathBuf,
-    file: File,
-    number: u32,
-    health: Arc<Health>,
-}
+#[cfg(test)]
+mod tests {
+    use std::{sync::Mutex, time::Duration};
 
-impl Disk {
-    fn run(mut self, parcels: &Receiver<Parcel>) {
-        for parcel in parcels {
-            let done = match &parcel {
-                Parcel::Lines(lines) => {
-                    let done = self.file.write_all(lines);
-                    self.health.lag.fetch_sub(lines.len() as u64, Ordering::Relaxed);
-                    done
-                }
-                Parcel::NextFile => self.next_file(),
+    use windtunnel_core::Scheduler;
+    use windtunnel_reports::journal::{Record, Records};
+
+    use super::*;
+
+    /// A disk that is full at its first write, and tears a line.
+    struct Torn {
+        text: Arc<Mutex<Vec<u8>>>,
+        writes: u32,
+    }
+
+    impl Paper for Torn {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.writes += 1;
+            let part = match self.writes {
+                1 => bytes.len() - 3,
+                2 => return Err(io::ErrorKind::StorageFull.into()),
+                _ => bytes.len(),
             };
-            if done.is_err() {
-                self.health.errors.fetch_add(1, Ordering::Relaxed);
-            }
+            self.text.lock().unwrap().extend_from_slice(&bytes[..part]);
+            Ok(part)
+        }
+
+        fn take_back(&mut self, _bytes: u64) -> io::Result<()> {
+            Err(io::ErrorKind::InvalidInput.into())
+        }
+
+        fn next_file(&mut self) -> io::Result<()> {
+            Ok(())
         }
     }
 
-    fn next_file(&mut self) -> io::Result<()> {
-        loop {
-            self.number += 1;
-            let path = numbered(&self.path, self.number);
-            match OpenOptions::new().create_new(true).append(true).open(path) {
-                Ok(file) => {
-                    self.file = file;
-                    return Ok(());
-                }
-                Err(taken) if taken.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(wrong) => return Err(wrong),
-            }
+    #[test]
+    fn a_disk_that_was_full_gets_a_gap_and_the_state_and_can_be_read() {
+        let text: Arc<Mutex<Vec<u8>>> = Arc::default();
+        let mut journal = Journal::on(Torn { text: Arc::clone(&text), writes: 0 }, 0, u64::MAX).unwrap();
+        let health = journal.health();
+        let step = |journal: &mut Journal, millis| {
+            journal.step(Time::ZERO.after(Span::from_millis(millis)), &Input::TimerDue, &Effects::new()).unwrap();
+        };
+        step(&mut journal, 100);
+        assert!(!journal.wants_state());
+        let started = std::time::Instant::now();
+        while !health.lost.load(Ordering::Relaxed) {
+            assert!(started.elapsed() < Duration::from_secs(20), "the disk should fail");
+            thread::sleep(Duration::from_millis(1));
         }
+        step(&mut journal, 200);
+        assert!(journal.wants_state());
+        journal.checkpoint(Time::ZERO.after(Span::from_millis(200)), &Scheduler::new().checkpoint()).unwrap();
+        step(&mut journal, 300);
+        drop(journal);
+        let text = text.lock().unwrap().clone();
+        let records: Vec<Record> = Records::new(text.as_slice()).map(|record| record.unwrap()).collect();
+        assert!(matches!(records[0], Record::Gap { lines: Some(2), .. }), "{records:?}");
+        assert!(matches!(records[1], Record::Checkpoint { .. }), "{records:?}");
+        assert!(matches!(records[2..], [Record::Input { .. }]), "{records:?}");
+        assert_eq!((health.left_out.load(Ordering::Relaxed), health.lag.load(Ordering::Relaxed)), (2, 0));
     }
-}
-
-/// The file, at its end, after a line feed where the last line of an earlier run was torn; and its size.
-fn open(path: &Path) -> io::Result<(File, u64)> {
-    let mut file = OpenOptions::new().create(true).read(true).append(true).open(path)?;
-    let size = file.seek(SeekFrom::End(0))?;
-    if size > 0 {
-        file.seek(SeekFrom::End(-1))?;
-        let mut last = [0];
-        file.read_exact(&mut last)?;
-        if last != *b"\n" {
-            file.write_all(b"\n")?;
-        }
-    }
-    Ok((file, size))
 }

@@ -1,0 +1,170 @@
+//! The connections that are open: as many as there may be, and if one more comes, the one that has rested longest goes.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+/// Everybody who is connected.
+#[derive(Debug)]
+pub(super) struct Crowd {
+    most: usize,
+    state: Mutex<State>,
+    /// Somebody left, or rests.
+    changed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    open: usize,
+    /// Those that were asked to go and have not gone.
+    leaving: usize,
+    /// Counts on: a larger number began to rest later.
+    next: u64,
+    /// Those without a request under way, by when they began to rest.
+    resting: BTreeMap<u64, CancellationToken>,
+}
+
+/// A connection that counts, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Guest {
+    crowd: Arc<Crowd>,
+    /// Goes off when it is to make room.
+    pub leave: CancellationToken,
+    place: Mutex<Place>,
+}
+
+/// What a connection does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Resting(u64),
+    /// A request is under way.
+    Busy,
+    /// It was asked to go, and its last request is over.
+    Leaving,
+}
+
+/// A request under way.
+#[derive(Debug)]
+pub(super) struct Visit(Arc<Guest>);
+
+impl Crowd {
+    /// Nobody yet, and never more than `most`.
+    pub(super) fn new(most: usize) -> Arc<Crowd> {
+        Arc::new(Crowd { most: most.max(1), state: Mutex::default(), changed: Notify::new() })
+    }
+
+    /// Waits until there is room for one more, and makes some.
+    pub(super) async fn admit(self: &Arc<Crowd>) -> Guest {
+        loop {
+            if let Some(guest) = self.enter() {
+                return guest;
+            }
+            self.changed.notified().await;
+        }
+    }
+
+    fn enter(self: &Arc<Crowd>) -> Option<Guest> {
+        let mut state = self.state();
+        if state.open < self.most {
+            state.open += 1;
+            let leave = CancellationToken::new();
+            let place = Mutex::new(Place::Resting(state.rest(leave.clone())));
+            return Some(Guest { crowd: Arc::clone(self), leave, place });
+        }
+        if state.leaving == 0
+            && let Some((_, leave)) = state.resting.pop_first()
+        {
+            state.leaving += 1;
+            leave.cancel();
+        }
+        None
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn rest(&mut self, leave: CancellationToken) -> u64 {
+        self.next += 1;
+        self.resting.insert(self.next, leave);
+        self.next
+    }
+}
+
+impl Guest {
+    /// A request begins; it is over when what is returned is dropped.
+    pub(super) fn visit(self: &Arc<Guest>) -> Visit {
+        let mut state = self.crowd.state();
+        if let Place::Resting(since) = std::mem::replace(&mut *self.place(), Place::Busy) {
+            state.resting.remove(&since);
+        }
+        Visit(Arc::clone(self))
+    }
+
+    /// Whether a request is under way.
+    pub(super) fn is_busy(&self) -> bool {
+        *self.place() == Place::Busy
+    }
+
+    fn place(&self) -> MutexGuard<'_, Place> {
+        self.place.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Visit {
+    fn drop(&mut self) {
+        let guest = &self.0;
+        let mut state = guest.crowd.state();
+        if guest.leave.is_cancelled() {
+            *guest.place() = Place::Leaving;
+        } else {
+            *guest.place() = Place::Resting(state.rest(guest.leave.clone()));
+            guest.crowd.changed.notify_one();
+        }
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        let place = *self.place();
+        let mut state = self.crowd.state();
+        state.open -= 1;
+        if let Place::Resting(since) = place {
+            state.resting.remove(&since);
+        }
+        if self.leave.is_cancelled() {
+            state.leaving -= 1;
+        }
+        self.crowd.changed.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_rested_longest_makes_room_and_who_is_busy_stays() {
+        let crowd = Crowd::new(3);
+        let [first, second, third] = [(); 3].map(|()| Arc::new(crowd.enter().unwrap()));
+        let busy = first.visit();
+        drop(second.visit());
+        assert!(crowd.enter().is_none());
+        let left = [&first, &second, &third].map(|guest| guest.leave.is_cancelled());
+        assert_eq!(left, [false, false, true], "the second rested later than the third");
+        assert!(crowd.enter().is_none() && !second.leave.is_cancelled(), "one for one");
+        drop(third);
+        let fourth = crowd.enter().unwrap();
+        assert!(crowd.enter().is_none() && second.leave.is_cancelled());
+        drop((second, fourth));
+        drop(busy);
+        assert!(!first.is_busy());
+        assert_eq!((crowd.state().open, crowd.state().leaving, crowd.state().resting.len()), (1, 0, 1));
+    }
+}
