@@ -79,7 +79,7 @@ mod tests {
             let source = source(text);
             source.resolve(&[]).map_err(|wrong| wrong.to_string()).and_then(|daemon| source.check(&daemon))
         };
-        let wrong = said("").unwrap_err();
+        let wrong = said("[[devices]]\nname = \"cpu\"\nbackend = \"cpu\"\n").unwrap_err();
         assert!(wrong.starts_with("windtunnel.toml: ") && wrong.contains("[models.NAME]"), "{wrong}");
         assert_eq!(said(crate::daemon::demo::SIMULATED), Ok(()));
     }

@@ -158,7 +158,9 @@ impl<R: BufRead> Records<R> {
                     self.warnings.push(Warning::Torn { line });
                     return Ok(None);
                 }
-                Err(JournalError::Corrupt { line, cause }) => return self.after_torn(line, cause).map(Some),
+                Err(JournalError::Corrupt { line, cause }) if cause.is_eof() => {
+                    return self.after_torn(line, cause).map(Some);
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -167,19 +169,14 @@ impl<R: BufRead> Records<R> {
     /// A line that was never finished may have another behind it that says so: the header of a later run that goes on with the
     /// file, or that lines are missing.
     fn after_torn(&mut self, line: u64, cause: serde_json::Error) -> Result<Record, JournalError> {
-        loop {
-            self.buffer.clear();
-            if self.input.read_until(b'\n', &mut self.buffer)? == 0 {
-                break;
-            }
+        self.buffer.clear();
+        if self.input.read_until(b'\n', &mut self.buffer)? > 0 {
             self.line += 1;
-            match self.parse() {
-                Ok(Parsed::Record(record)) if matches!(*record, Record::Header(_) | Record::Gap { .. }) => {
-                    self.warnings.push(Warning::Torn { line });
-                    return Ok(*record);
-                }
-                Err(JournalError::Corrupt { .. }) => {}
-                Ok(Parsed::Record(_) | Parsed::Skipped) | Err(_) => break,
+            if let Ok(Parsed::Record(record)) = self.parse()
+                && matches!(*record, Record::Header(_) | Record::Gap { .. })
+            {
+                self.warnings.push(Warning::Torn { line });
+                return Ok(*record);
             }
         }
         self.line = line;

@@ -165,6 +165,9 @@ mod tests {
         drop((second, fourth));
         drop(busy);
         assert!(!first.is_busy());
-        assert_eq!((crowd.state().open, crowd.state().leaving, crowd.state().resting.len()), (1, 0, 1));
+        let state = crowd.state();
+        assert_eq!((state.open, state.leaving, state.resting.len()), (1, 0, 1));
+        drop(state);
+        drop(first);
     }
 }
