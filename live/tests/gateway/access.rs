@@ -193,11 +193,14 @@ fn a_listener_for_everybody_needs_keys_or_two_words() {
     assert!(may_listen(&Settings { without_keys: WithoutKeys::Anywhere, ..settings() }, everybody).is_ok());
 }
 
+/// A method, a path, headers, and the reason why nothing comes of it.
+type Hopeless<'a> = (&'a str, &'a str, &'a [(&'a str, &'a str)], &'a str);
+
 #[tokio::test(flavor = "multi_thread")]
 async fn every_refusal_is_told_of_whatever_was_asked() {
     let world = world("refusals-told", keys()).await;
     let (first, admin) = ([("x-api-key", "sk-first")], [("x-api-key", "sk-admin")]);
-    let asked: [(&str, &str, &[(&str, &str)], &str); 8] = [
+    let asked: [Hopeless<'_>; 8] = [
         ("GET", "/v1/models", &[], "no_api_key"),
         ("GET", "/metrics", &[("x-api-key", "sk-nobody")], "invalid_api_key"),
         ("GET", "/v1/models", &[("host", "evil.example")], "host_not_allowed"),
