@@ -44,8 +44,11 @@ async fn who_rests_makes_room_for_who_comes() {
         let reply = world.client().post("/v1/chat/completions", TINY).await;
         assert_eq!(reply.status, 200, "{}", reply.text());
     }
+    // Two that stay, where there is room for two.
+    let others = [TcpStream::connect(world.address).await.unwrap(), TcpStream::connect(world.address).await.unwrap()];
     ended(silent).await;
     ended(begun).await;
+    drop(others);
     world.close().await;
 }
 
