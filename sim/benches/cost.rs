@@ -1,7 +1,7 @@
-//! What a step costs with a hundred thousand jobs waiting for fifty models that do not fit together, and what it costs when
-//! five thousand clients give up at once.
+//! What a step of the scheduler costs with a hundred thousand jobs waiting for fifty models that do not fit together, and what
+//! it costs when five thousand clients give up at once.
 //!
-//! `cargo bench -p windtunnel-core --bench cost`. Ratios say more than times: the same step with a job of every class for every
+//! `cargo bench -p windtunnel-sim --bench cost`. Ratios say more than times: the same step with a job of every class for every
 //! model waiting is timed in turns with it, and where half of the models are loaded and the others wait for their places the
 //! same step with a quarter as many models.
 
