@@ -1,6 +1,6 @@
 //! What a scenario can carry, by formulas: means of distributions, capacity, offered rates.
 
-use windtunnel_core::{Capability, Capacity, JobKind, Model, ModelId, Variant, Wanted};
+use windtunnel_core::{Capacity, Model, ModelId, Variant, Wanted};
 
 use crate::scenario::{Arrivals, Distribution, Scenario, Service, Workload};
 
@@ -52,7 +52,7 @@ impl Scenario {
     }
 
     fn models_of(&self, workload: &Workload) -> Vec<ModelId> {
-        let needs = workload.needs.with(capability_of(workload.kind));
+        let needs = workload.needs.with(workload.kind.capability());
         let allowed = |variant: &&Variant| {
             let model = self.configuration.model(variant.model);
             workload.quality.is_none_or(|least| variant.quality <= least) && model.is_some_and(|model| model.can(needs))
@@ -133,17 +133,6 @@ impl Sizes {
             | Arrivals::Mmpp { .. }
             | Arrivals::Clients { .. } => Some(drawn),
         }
-    }
-}
-
-/// What a model must be able to do for a kind of work.
-fn capability_of(kind: JobKind) -> Capability {
-    match kind {
-        JobKind::Chat => Capability::Chat,
-        JobKind::Completion => Capability::Completion,
-        JobKind::Embedding => Capability::Embedding,
-        JobKind::Rerank => Capability::Rerank,
-        JobKind::Audio => Capability::Audio,
     }
 }
 

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use windtunnel_core::{
-    Admission, Capability, Capacity, Class, ClassPolicy, Configuration, Device, DeviceKind, Eviction, Model, Order,
-    Policy, Ppm, Prediction, Quality, Replicas, Resident, Routing, ServiceTimes, Span,
+    Admission, Capacity, Class, ClassPolicy, Configuration, Device, DeviceKind, Eviction, Model, Order, Policy, Ppm,
+    Prediction, Quality, Replicas, Resident, Routing, ServiceTimes, Span,
 };
 
 /// Every key of `[policy]` that says what `policy` says, with its value as TOML.
@@ -131,7 +131,7 @@ fn describe_model(toml: &mut String, model: &Model, resident: bool, devices: &[D
         push(toml, format_args!("idle_ttl = {}\n", span(unused)));
     }
     if !model.capabilities.is_empty() {
-        let words: Vec<String> = model.capabilities.iter().map(|&one| text(capability_word(one))).collect();
+        let words: Vec<String> = model.capabilities.iter().map(|&one| text(one.name())).collect();
         push(toml, format_args!("capabilities = [{}]\n", words.join(", ")));
     }
     for place in model.placements.iter().filter(|place| place.predicted != first.predicted) {
@@ -181,18 +181,6 @@ const fn admission_word(admission: Admission) -> &'static str {
         Admission::None => "none",
         Admission::Deadline => "deadline",
         Admission::Adaptive => "adaptive",
-    }
-}
-
-const fn capability_word(capability: Capability) -> &'static str {
-    match capability {
-        Capability::Chat => "chat",
-        Capability::Completion => "completion",
-        Capability::Embedding => "embedding",
-        Capability::Rerank => "rerank",
-        Capability::Audio => "audio",
-        Capability::Vision => "vision",
-        Capability::Tools => "tools",
     }
 }
 

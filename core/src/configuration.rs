@@ -278,6 +278,32 @@ pub enum Capability {
     Tools,
 }
 
+impl Capability {
+    /// All of them, in the order in which they are listed to people.
+    pub const ALL: [Capability; 7] = [
+        Capability::Chat,
+        Capability::Completion,
+        Capability::Embedding,
+        Capability::Rerank,
+        Capability::Audio,
+        Capability::Vision,
+        Capability::Tools,
+    ];
+
+    /// Its name in files and messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Capability::Chat => "chat",
+            Capability::Completion => "completion",
+            Capability::Embedding => "embedding",
+            Capability::Rerank => "rerank",
+            Capability::Audio => "audio",
+            Capability::Vision => "vision",
+            Capability::Tools => "tools",
+        }
+    }
+}
+
 /// A family: variants that can stand in for each other.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Family {

@@ -91,6 +91,17 @@ impl JobKind {
             JobKind::Audio => "audio",
         }
     }
+
+    /// What a model must be able to do for it.
+    pub const fn capability(self) -> Capability {
+        match self {
+            JobKind::Chat => Capability::Chat,
+            JobKind::Completion => Capability::Completion,
+            JobKind::Embedding => Capability::Embedding,
+            JobKind::Rerank => Capability::Rerank,
+            JobKind::Audio => Capability::Audio,
+        }
+    }
 }
 
 /// A set of capabilities, one bit each by their order of declaration.

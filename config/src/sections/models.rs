@@ -14,16 +14,6 @@ use crate::form::{Form, Key, Scalar, Shape, listed};
 use crate::scenario::{Footprint, Service};
 
 pub(crate) const CAPABILITY_WORDS: &[&str] = &["chat", "completion", "embedding", "rerank", "audio", "vision", "tools"];
-pub(crate) const CAPABILITIES: [Capability; 7] = [
-    Capability::Chat,
-    Capability::Completion,
-    Capability::Embedding,
-    Capability::Rerank,
-    Capability::Audio,
-    Capability::Vision,
-    Capability::Tools,
-];
-
 pub(crate) static MODEL: Form = Form::new(
     "model",
     "A model.",
@@ -212,7 +202,7 @@ fn model(
     Model {
         name: name.to_owned(),
         aliases: aliases.into_iter().map(|(alias, _)| alias.to_owned()).collect(),
-        capabilities: section.choices("capabilities", CAPABILITIES).unwrap_or_default(),
+        capabilities: section.choices("capabilities", Capability::ALL).unwrap_or_default(),
         capacity: capacity(section, first),
         replicas,
         placements: placements(section, allowed, services, devices),

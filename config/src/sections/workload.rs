@@ -1,11 +1,11 @@
 //! `[[workload]]`: who asks for what, and when.
 
-use windtunnel_core::{Class, JobKind, Needs, Span, Wanted};
+use windtunnel_core::{Capability, Class, JobKind, Needs, Span, Wanted};
 
 use super::arrivals::{self, ARRIVALS};
 use super::distribution::{self, SIZES, TIMES};
 use super::families::{QUALITIES, QUALITY_WORDS};
-use super::models::{CAPABILITIES, CAPABILITY_WORDS};
+use super::models::CAPABILITY_WORDS;
 use super::names::Names;
 use super::policy::CLASS_KEY;
 use crate::decode::Section;
@@ -71,7 +71,7 @@ fn workload(section: &Section<'_>, names: &Names) -> Option<Workload> {
     let wanted = wanted(section, names);
     let arrivals = arrivals::read(section);
     let inputs = inputs(section, kind, arrivals.as_ref());
-    let needs_listed = section.choices("needs", CAPABILITIES).unwrap_or_default();
+    let needs_listed = section.choices("needs", Capability::ALL).unwrap_or_default();
     let (from, to) = (section.span("from").unwrap_or(Span::ZERO), section.span("to"));
     arrivals::check_window(section, from, to);
     let workload = Workload {

@@ -75,11 +75,9 @@ fn kind((model, services): (&windtunnel_core::Model, &Vec<Option<Service>>)) -> 
 /// The kind of request that a capability is for; `None`: one that goes with others.
 fn ability(capability: Capability) -> Option<&'static str> {
     match capability {
-        Capability::Chat => Some("chat"),
-        Capability::Completion => Some("completion"),
-        Capability::Embedding => Some("embedding"),
-        Capability::Rerank => Some("rerank"),
-        Capability::Audio => Some("audio"),
+        Capability::Chat | Capability::Completion | Capability::Embedding | Capability::Rerank | Capability::Audio => {
+            Some(capability.name())
+        }
         Capability::Vision | Capability::Tools => None,
     }
 }

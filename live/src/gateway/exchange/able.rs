@@ -11,26 +11,9 @@ use crate::gateway::{
     shared::Rules,
 };
 
-/// In the order in which they are listed to people.
-const ALL: [Capability; 7] = [
-    Capability::Chat,
-    Capability::Completion,
-    Capability::Embedding,
-    Capability::Rerank,
-    Capability::Audio,
-    Capability::Vision,
-    Capability::Tools,
-];
-
 /// Everything a request needs: what its path asks for, and what its body holds.
 pub(super) fn needs(kind: JobKind, body: Needs) -> Needs {
-    body.with(match kind {
-        JobKind::Chat => Capability::Chat,
-        JobKind::Completion => Capability::Completion,
-        JobKind::Embedding => Capability::Embedding,
-        JobKind::Rerank => Capability::Rerank,
-        JobKind::Audio => Capability::Audio,
-    })
+    body.with(kind.capability())
 }
 
 /// Refuses a request that no model it may use can do.
@@ -70,27 +53,15 @@ pub(super) fn able(rules: &Rules, wish: &Wish) -> Result<(), Refusal> {
 }
 
 fn lacking(needs: Needs, listed: &[Capability]) -> String {
-    words(ALL.into_iter().filter(|one| needs.with(*one) == needs && !listed.contains(one)))
+    words(Capability::ALL.into_iter().filter(|one| needs.with(*one) == needs && !listed.contains(one)))
 }
 
 /// What at least one of these can do.
 fn have(catalogue: &Catalogue, models: &[ModelId]) -> String {
     let listed = |one: &Capability| models.iter().any(|model| catalogue.capabilities(*model).contains(one));
-    words(ALL.into_iter().filter(listed))
+    words(Capability::ALL.into_iter().filter(listed))
 }
 
 fn words(capabilities: impl Iterator<Item = Capability>) -> String {
-    capabilities.map(|one| format!("\"{}\"", word(one))).collect::<Vec<_>>().join(", ")
-}
-
-const fn word(capability: Capability) -> &'static str {
-    match capability {
-        Capability::Chat => "chat",
-        Capability::Completion => "completion",
-        Capability::Embedding => "embedding",
-        Capability::Rerank => "rerank",
-        Capability::Audio => "audio",
-        Capability::Vision => "vision",
-        Capability::Tools => "tools",
-    }
+    capabilities.map(|one| format!("\"{}\"", one.name())).collect::<Vec<_>>().join(", ")
 }
