@@ -4,12 +4,15 @@
 //! journal says of decisions is compared with the journal of the simulation. Requests come far enough apart that a busy
 //! machine does not change their order.
 
+mod serving;
+
 use std::{
     fs,
-    io::{BufRead, BufReader},
-    path::{Path, PathBuf},
-    process::{Child, Command, Output, Stdio},
+    path::Path,
+    process::{Command, Output},
 };
+
+use serving::{Serving, folder, text};
 
 const CARD: &str = r#"
 [[devices]]
@@ -186,32 +189,11 @@ patience = "800ms"
 arrivals = { process = "at", times = ["10.5s"] }
 "#;
 
-fn folder(name: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("conformance").join(name);
-    drop(fs::remove_dir_all(&folder));
-    fs::create_dir_all(&folder).expect("the target folder can be written");
-    folder
-}
-
 fn windtunnel(folder: &Path, arguments: &[&str]) -> Output {
     let command = Command::new(env!("CARGO_BIN_EXE_windtunnel")).current_dir(folder).args(arguments).output();
     let out = command.expect("it runs");
     assert!(out.status.success(), "{arguments:?}: {}{}", text(&out.stdout), text(&out.stderr));
     out
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// Ends the daemon when the test fails.
-struct Daemon(Child);
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        drop(self.0.kill());
-        drop(self.0.wait());
-    }
 }
 
 /// What differs by the moment at which something happens.
@@ -238,7 +220,7 @@ fn decisions(folder: &Path, journal: &str) -> Vec<String> {
 
 /// Decides a story in the tunnel and through the daemon; what was decided by both.
 fn decided_by_both(name: &str, card: &str, story: &str) -> Vec<String> {
-    let folder = folder(name);
+    let folder = folder("conformance", name);
     fs::write(folder.join("card.toml"), card).expect("the folder can be written");
     fs::write(folder.join("story.toml"), story).expect("the folder can be written");
     let live = card.replace("name = \"gpu\"", "name = \"gpu\"\nbackend = \"simulated\"");
@@ -247,15 +229,11 @@ fn decided_by_both(name: &str, card: &str, story: &str) -> Vec<String> {
 
     let mut command = Command::new(env!("CARGO_BIN_EXE_windtunnel"));
     command.current_dir(&folder).args(["serve", "--config", "daemon.toml", "--listen", "127.0.0.1:0", "--quiet"]);
-    command.args(["--journal", "live.jsonl", "--state-dir", "state"]).stdin(Stdio::null()).stdout(Stdio::piped());
-    let mut daemon = Daemon(command.spawn().expect("it starts"));
-    let mut url = String::new();
-    BufReader::new(daemon.0.stdout.take().expect("stdout is piped"))
-        .read_line(&mut url)
-        .expect("it says where it listens");
-    windtunnel(&folder, &["load", "story.toml", "--url", url.trim(), "--quiet"]);
-    let ended = Command::new("kill").args(["-TERM", &daemon.0.id().to_string()]).status().expect("kill is there");
-    assert!(ended.success() && daemon.0.wait().expect("it ends").success());
+    command.args(["--journal", "live.jsonl", "--state-dir", "state"]);
+    let mut daemon = Serving::start(&mut command);
+    windtunnel(&folder, &["load", "story.toml", "--url", &daemon.url, "--quiet"]);
+    daemon.signal("-TERM");
+    assert!(daemon.child.wait().expect("it ends").success());
 
     let (tunnel, live) = (decisions(&folder, "tunnel.jsonl"), decisions(&folder, "live.jsonl"));
     assert_eq!(live, tunnel);

@@ -1,13 +1,15 @@
 //! What operators run beside a daemon, as processes: `config import`, `status`, `bench`.
 
+mod serving;
+
 use std::{
     fs,
-    io::{BufRead, BufReader},
     path::PathBuf,
-    process::{Child, Command, Output, Stdio},
+    process::{Command, Output, Stdio},
 };
 
 use serde_json::Value;
+use serving::{Serving, text};
 
 /// A simulated card with a model for chats and one for vectors, whose times are what a measurement has to find.
 const CARD: &str = r#"
@@ -34,40 +36,13 @@ capabilities = ["embedding"]
 service = { kind = "batch", alpha = "80ms", beta = "10ms" }
 "#;
 
-struct Daemon {
-    child: Child,
-    url: String,
-}
-
-impl Daemon {
-    fn start(arguments: &[&str]) -> Daemon {
-        let mut child = windtunnel(&["serve", "--listen", "127.0.0.1:0", "--state-dir"])
-            .arg(folder("daemon").join("state"))
-            .args(arguments)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("it starts");
-        let mut first = String::new();
-        let out = child.stdout.take().expect("stdout is piped");
-        BufReader::new(out).read_line(&mut first).expect("it says where it listens");
-        Daemon { child, url: first.trim().to_owned() }
-    }
-}
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
-    }
-}
-
 fn folder(name: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("operator").join(name);
-    drop(fs::remove_dir_all(&folder));
-    fs::create_dir_all(&folder).expect("the target folder can be written");
-    folder
+    serving::folder("operator", name)
+}
+
+fn daemon(arguments: &[&str]) -> Serving {
+    let mut command = windtunnel(&["serve", "--listen", "127.0.0.1:0", "--state-dir"]);
+    Serving::start(command.arg(folder("daemon").join("state")).args(arguments).stderr(Stdio::null()))
 }
 
 fn windtunnel(arguments: &[&str]) -> Command {
@@ -80,10 +55,6 @@ fn windtunnel(arguments: &[&str]) -> Command {
 
 fn run(arguments: &[&str]) -> Output {
     windtunnel(arguments).stdin(Stdio::null()).output().expect("it runs")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }
 
 #[test]
@@ -112,7 +83,7 @@ fn an_imported_configuration_is_one_that_the_daemon_reads() {
 
 #[test]
 fn status_tells_of_a_daemon_and_of_none() {
-    let daemon = Daemon::start(&["--simulated"]);
+    let daemon = daemon(&["--simulated"]);
     let out = run(&["status", "--url", &daemon.url]);
     let page = text(&out.stdout);
     assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));

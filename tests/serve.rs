@@ -1,16 +1,20 @@
 //! `windtunnel serve` as a process: it listens, answers, takes up new configurations, ends in good order, and its journal
 //! replays.
 
+mod serving;
+
 use std::{
     fs,
     io::{BufRead, BufReader, Read, Write},
     net::TcpStream,
     path::{Path, PathBuf},
-    process::{Child, Command, Output, Stdio},
+    process::{Command, Output, Stdio},
     sync::mpsc::{self, Receiver},
     thread,
     time::{Duration, Instant},
 };
+
+use serving::Serving;
 
 /// Nothing here takes longer, however busy the machine is.
 const LONG: Duration = Duration::from_secs(60);
@@ -36,16 +40,13 @@ service = { kind = "slots", decode_alpha = "1ms" }
 
 /// A daemon that is ended when it is dropped.
 struct Daemon {
-    child: Child,
+    serving: Serving,
     address: String,
     said: Receiver<String>,
 }
 
 fn folder(name: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("serve").join(name);
-    drop(fs::remove_dir_all(&folder));
-    fs::create_dir_all(&folder).expect("the target folder can be written");
-    folder
+    serving::folder("serve", name)
 }
 
 fn windtunnel() -> Command {
@@ -57,16 +58,12 @@ impl Daemon {
         let mut command = windtunnel();
         command.arg("serve").args(arguments).args(["--listen", "127.0.0.1:0", "--state-dir"]).arg(folder.join("state"));
         command.arg("--journal").arg(folder.join("run.jsonl"));
-        let mut child =
-            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
-        let mut first = String::new();
-        let out = child.stdout.take().expect("stdout is piped");
-        BufReader::new(out).read_line(&mut first).expect("it says where it listens");
-        let address = first.trim().strip_prefix("http://").unwrap_or_else(|| panic!("no address in {first:?}"));
+        let mut serving = Serving::start(command.stderr(Stdio::piped()));
+        let address = serving.url.trim_start_matches("http://").to_owned();
         let (say, said) = mpsc::channel();
-        let err = BufReader::new(child.stderr.take().expect("stderr is piped"));
+        let err = BufReader::new(serving.child.stderr.take().expect("stderr is piped"));
         thread::spawn(move || err.lines().map_while(Result::ok).try_for_each(|line| say.send(line)));
-        Daemon { address: address.to_owned(), child, said }
+        Daemon { serving, address, said }
     }
 
     fn ask(&self, method: &str, path: &str, body: &str) -> String {
@@ -90,8 +87,7 @@ impl Daemon {
     }
 
     fn signal(&self, signal: &str) {
-        let sent = Command::new("kill").args([signal, &self.child.id().to_string()]).status();
-        assert!(sent.expect("kill is there").success());
+        self.serving.signal(signal);
     }
 
     /// Waits until it says a line with this in it.
@@ -109,19 +105,12 @@ impl Daemon {
     fn ends(mut self) -> Option<i32> {
         let until = Instant::now() + LONG;
         loop {
-            match self.child.try_wait().expect("it can be waited for") {
+            match self.serving.child.try_wait().expect("it can be waited for") {
                 Some(status) => return status.code(),
                 None if Instant::now() > until => panic!("it does not end"),
                 None => thread::sleep(Duration::from_millis(20)),
             }
         }
-    }
-}
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
     }
 }
 

@@ -136,10 +136,10 @@ fn without_an_instance_everything_is_admitted() {
     assert_eq!(world.why_waits(job), Some(WaitReason::NotLoaded));
 }
 
-#[test]
-fn those_who_wait_for_a_load_are_counted() {
+/// Five wait for a load of 2 s, then one comes who has a millisecond too little and one who has enough.
+fn behind_a_load(capacity: Capacity, times: (u64, u64)) {
     let promise = |set: &mut Configuration| set.policy.classes[0].admission = Admission::Deadline;
-    let models = vec![model("m", slots(2), (200, 0), &[0])];
+    let models = vec![model("m", capacity, times, &[0])];
     let mut machine = Machine::new(&[16_384], models, vec![truth(8000, 2000, 200)], promise);
     for _ in 0..5 {
         machine.submit_at(0, request(0, Class::Interactive));
@@ -147,25 +147,16 @@ fn those_who_wait_for_a_load_are_counted() {
     machine.submit_at(100, due(2499));
     machine.submit_at(100, due(2500));
     machine.run_until(200);
-    let ends = |job: u64| predicted(&machine.world, job);
-    assert_eq!(ends(5), Some(2600), "two rounds of two go first, and one who is its neighbour");
+    assert_eq!(predicted(&machine.world, 5), Some(2600));
     assert_eq!(machine.world.finished.get(&6), None);
 }
 
 #[test]
-fn those_who_wait_for_a_load_are_counted_in_batches() {
-    let promise = |set: &mut Configuration| set.policy.classes[0].admission = Admission::Deadline;
-    let models = vec![model("m", batch(4, 0), (40, 40), &[0])];
-    let mut machine = Machine::new(&[16_384], models, vec![truth(8000, 2000, 200)], promise);
-    for _ in 0..5 {
-        machine.submit_at(0, request(0, Class::Interactive));
-    }
-    machine.submit_at(100, due(2499));
-    machine.submit_at(100, due(2500));
-    machine.run_until(200);
-    let ends = |job: u64| predicted(&machine.world, job);
-    assert_eq!(ends(5), Some(2600), "five make two batches of 200 ms, then its own");
-    assert_eq!(machine.world.finished.get(&6), None);
+fn those_who_wait_for_a_load_are_counted() {
+    // Two slots: two rounds of two go first, then one beside whom there is room.
+    behind_a_load(slots(2), (200, 0));
+    // Five make two batches of 200 ms, before that of whoever comes.
+    behind_a_load(batch(4, 0), (40, 40));
 }
 
 #[test]
