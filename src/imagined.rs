@@ -1,5 +1,6 @@
-//! A daemon's configuration as something to simulate, to search or to build a scenario on: what a simulation has to know and a configuration need not say is
-//! taken from what earlier runs learned of its models, then from their files, and else assumed. All of that is said.
+//! A daemon's configuration as something to simulate, to search or to build a scenario on: what a simulation has to know
+//! and a configuration need not say is taken from what earlier runs learned of its models, then from their files, and else
+//! assumed. All of that is said.
 //!
 //! Who may ask and how processes are started are left out: worlds that are found are written down, and secrets may be
 //! among the arguments and in the environment.

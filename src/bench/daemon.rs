@@ -1,5 +1,5 @@
-//! A daemon of our own, in which nothing is loaded but what is asked for. It holds our end of its stdin, so it ends with us even if
-//! we are killed.
+//! A daemon of our own, in which nothing is loaded but what is asked for. It holds our end of its stdin, so it ends with us
+//! even if we are killed.
 
 use std::{
     collections::VecDeque,

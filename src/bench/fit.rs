@@ -1,9 +1,9 @@
 //! The numbers of the simulator's service from measured points.
 //!
-//! **Slots.** A prompt of P tokens prefills in `prefill_fixed + prefill_per_token * P`; b generations side by side each make a token
-//! in `decode_alpha + decode_beta * b`. **Batch.** B inputs take `alpha + beta * B`. All of them are straight lines, fitted by
-//! least squares over relative errors, because a point that takes ten times as long is not ten times as true; and none of
-//! their numbers is below zero, because no work takes less time for being more.
+//! **Slots.** A prompt of P tokens prefills in `prefill_fixed + prefill_per_token * P`; b generations side by side each
+//! make a token in `decode_alpha + decode_beta * b`. **Batch.** B inputs take `alpha + beta * B`. All of them are straight
+//! lines, fitted by least squares over relative errors, because a point that takes ten times as long is not ten times as
+//! true; and none of their numbers is below zero, because no work takes less time for being more.
 
 /// A straight line; both numbers are at least zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -56,7 +56,7 @@ pub(crate) static SERVER: Form = Form::new(
         Key::scalar(
             "wedged_after",
             Scalar::SpanAboveZero,
-            "a process that neither sends nor computes for so long, with work in flight, is replaced",
+            "a process that neither sends nor computes for so long while somebody waits for its bytes is replaced",
         )
         .or("\"120s\""),
         Key::scalar("stop_grace", Scalar::Span, "from asking a process to end until it is killed").or("\"10s\""),
