@@ -361,9 +361,14 @@ pub enum BackendName {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(
+    after_help = "Columns: `factor` is how much longer steps took than was predicted (1: as predicted), smoothed over `steps` \
+of them; `current` says whether the files are still those that were measured.
+
+Examples:
   windtunnel profiles
-  windtunnel profiles prune --config config.toml")]
+  windtunnel profiles prune --config config.toml"
+)]
 pub struct ProfilesArgs {
     /// What to do.
     #[arg(value_enum, default_value_t = ProfilesTask::List)]

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use windtunnel_config::DaemonFile;
+use windtunnel_core::Span;
 use windtunnel_live::profiles::{Pruned, Store, Stored};
 
 use crate::{
@@ -50,14 +51,27 @@ fn row(stored: &Stored) -> Vec<Value> {
     let Stored { subject, factor, observations, footprint, load_time, .. } = stored;
     vec![
         json!(subject.model),
-        json!(subject.device),
+        json!(device(&subject.device)),
         json!(footprint.map(|bytes| bytes.get())),
-        json!(load_time.map(|span| span.as_nanos() as f64 / 1e9)),
+        json!(load_time.map(seconds)),
         json!(f64::from(factor.get()) / 1e6),
         json!(observations),
         json!(subject.is_current()),
         json!(subject.arguments.join(" ")),
     ]
+}
+
+/// `cpu` of `cpu cpu`: a device without a name of its own is named after what computes.
+fn device(text: &str) -> &str {
+    match text.split_once(' ') {
+        Some((backend, name)) if backend == name => name,
+        Some(_) | None => text,
+    }
+}
+
+/// Rounded to milliseconds, since no load is measured any finer.
+fn seconds(span: Span) -> f64 {
+    span.as_nanos().saturating_add(500_000).div_euclid(1_000_000) as f64 / 1e3
 }
 
 fn removed(pruned: &[Pruned]) -> Rows {
@@ -67,4 +81,15 @@ fn removed(pruned: &[Pruned]) -> Rows {
         rows.push(vec![json!(file), json!(model), json!(device)]);
     }
     rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_rounded_and_no_device_is_named_twice() {
+        assert_eq!(json!(seconds(Span::from_nanos(29_484_082_026))).to_string(), "29.484");
+        assert_eq!((device("cpu cpu"), device("cuda GPU-1"), device("cpu")), ("cpu", "cuda GPU-1", "cpu"));
+    }
 }

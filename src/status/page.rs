@@ -124,7 +124,7 @@ fn of_memory(memory: &Holding, width: usize, lines: &mut Vec<Line>) {
 }
 
 fn residents(residents: &[Resident], width: usize, lines: &mut Vec<Line>) {
-    let mut rows = vec![cells(&["MODEL", "STATE", "MEMORY", "BUSY", "TIER", "TO BRING BACK"])];
+    let mut rows = vec![cells(&["MODEL", "STATE", "MEMORY", "BUSY", "TIER", "COST TO EVICT"])];
     rows.extend(residents.iter().map(|one| {
         let tier = match one.tier {
             Tier::Cold => "cold",
@@ -132,7 +132,7 @@ fn residents(residents: &[Resident], width: usize, lines: &mut Vec<Line>) {
             Tier::Pinned => "pinned",
         };
         let slots = format!("{} of {}", one.running, one.running.saturating_add(one.free));
-        cells(&[&one.model, &one.stage, &size(one.booked), &slots, tier, &time(one.cost_ms)])
+        cells(&[&one.model, &one.stage, &size(one.booked), &slots, tier, &time(one.eviction_cost)])
     }));
     if width < NARROW {
         rows.iter_mut().for_each(|row| row.truncate(4));
@@ -225,13 +225,13 @@ pub mod tests {
             monitor: MonitorHealth::Alive,
             pressure: PressureLevel::Normal,
         };
-        let resident = |instance, model: &str, stage: &str, tier, booked, cost_ms, running, free| Resident {
+        let resident = |instance, model: &str, stage: &str, tier, booked, eviction_cost, running, free| Resident {
             instance,
             model: model.to_owned(),
             stage: stage.to_owned(),
             tier,
             booked,
-            cost_ms,
+            eviction_cost,
             running,
             free,
         };

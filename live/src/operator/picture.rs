@@ -45,7 +45,7 @@ pub struct Holding {
     pub foreign: u64,
     /// What is promised to loads that wait for memory.
     pub owed: u64,
-    /// How old the last reading is.
+    /// How old the last reading is. It grows while nothing moves, since then nobody asks.
     pub read_ms_ago: Option<u64>,
     /// Whether its monitor answers.
     pub monitor: MonitorHealth,
@@ -66,8 +66,9 @@ pub struct Resident {
     pub tier: Tier,
     /// The bytes it is believed to hold.
     pub booked: u64,
-    /// What it would cost to bring it back: the time of a load, by the demand for it.
-    pub cost_ms: u64,
+    /// What it would cost to evict it: milliseconds of a load times the recent demand for it.
+    #[serde(alias = "cost_ms")]
+    pub eviction_cost: u64,
     /// Steps under way.
     pub running: u32,
     /// Steps it could take beside them.

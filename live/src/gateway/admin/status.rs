@@ -1,4 +1,5 @@
-//! The scheduler's picture of the moment, with names, as JSON. Times are milliseconds, memory is bytes.
+//! The scheduler's picture of the moment, with names, as JSON. Times are milliseconds, memory is bytes; the cost of
+//! an eviction is milliseconds of a load times the demand for it.
 
 use serde_json::{Value, json};
 use windtunnel_core::{Bytes, DeviceView, InstanceView, MonitorHealth, QueueView, Span, Stage, Time, View};
@@ -55,7 +56,7 @@ fn resident(view: &InstanceView, names: &Catalogue) -> Value {
         "stage": stage(view.stage),
         "tier": view.tier,
         "booked": view.booked.get(),
-        "cost_ms": millis(view.cost),
+        "eviction_cost": millis(view.cost),
         "running": view.running,
         "free": view.free,
     })
