@@ -122,12 +122,17 @@ fn run(arguments: &[&str]) -> Output {
 fn a_simulated_daemon_answers_and_its_journal_replays() {
     let folder = folder("simulated");
     let daemon = Daemon::start(&folder, &["--simulated"]);
+    let line = daemon.hears("serves");
+    assert!(line.contains("assistant, coder, large, small, vectors"), "{line}");
     assert!(daemon.ask("GET", "/v1/models", "").contains(r#""id":"small""#));
     let answer = daemon.chat("small", 5);
     assert!(answer.starts_with("HTTP/1.1 200") && answer.contains(r#""completion_tokens":5"#), "{answer}");
     assert!(answer.contains("x-windtunnel-model: small"), "{answer}");
+    daemon.hears("small is loaded on gpu0 after");
     let refused = daemon.chat("smal", 5);
-    assert!(refused.starts_with("HTTP/1.1 404") && refused.contains(r#""error""#), "{refused}");
+    assert!(refused.starts_with("HTTP/1.1 404") && refused.contains("did you mean `small`?"), "{refused}");
+    let events = daemon.ask("GET", "/admin/events", "");
+    assert!(events.contains("loaded    small on gpu0"), "it is there at the first question: {events}");
     let metrics = daemon.ask("GET", "/metrics", "");
     assert!(metrics.contains(r#"windtunnel_requests_total{class="interactive",outcome="completed"} 1"#), "{metrics}");
     assert!(metrics.contains(r#"windtunnel_instances{device="gpu0",model="small"} 1"#), "{metrics}");
@@ -163,6 +168,11 @@ fn a_new_configuration_is_taken_up_and_one_with_a_mistake_changes_nothing() {
     let line = daemon.hears("stays as it was");
     assert!(line.contains("windtunnel.toml:"), "{line}");
     assert!(daemon.chat("more", 3).starts_with("HTTP/1.1 200"));
+
+    fs::write(&file, format!("{}{ANOTHER_MODEL}", ONE_MODEL.replace("slots = 2", "slots = 3")))
+        .expect("it can be written");
+    daemon.signal("-HUP");
+    daemon.hears("chat leaves gpu0: the configuration starts it in another way now");
 
     // A changed file is noticed without a signal.
     fs::write(&file, ONE_MODEL).expect("the file can be written");

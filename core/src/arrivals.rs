@@ -1,7 +1,7 @@
 //! Jobs come, and clients go.
 
 use crate::{
-    Class, Effects, JobId, JobKind, Nonsense, Note, Outcome, Overdue, Refusal, Scheduler, Submission, Time,
+    Class, Effects, Failure, JobId, JobKind, Nonsense, Note, Outcome, Overdue, Refusal, Scheduler, Submission, Time,
     effect::{AbortCause, Effect},
     instance::Aborted,
     job::{Ask, Hopeless, Job},
@@ -193,6 +193,13 @@ impl Scheduler {
             return effects.note(Note::Ignored { cause: Nonsense::NoSuchJob });
         }
         self.drop_job(id, Outcome::Cancelled, effects);
+    }
+
+    pub(crate) fn turn_away(&mut self, id: JobId, effects: &mut Effects) {
+        if self.jobs.get(id.0).is_none() {
+            return effects.note(Note::Ignored { cause: Nonsense::NoSuchJob });
+        }
+        self.drop_job(id, Outcome::Failed(Failure::Draining), effects);
     }
 
     /// Ends a job wherever it is: it leaves its line, and grants that only it was waiting for are broken off.

@@ -117,6 +117,8 @@ pub struct StepRange {
 pub enum StopCause {
     /// An operator asked.
     Operator,
+    /// A changed configuration starts its model in another way.
+    Changed,
     /// Its model is no longer configured.
     Removed,
     /// Another model needs its memory.

@@ -249,4 +249,14 @@ pub enum Request {
         /// The instance.
         instance: InstanceId,
     },
+    /// The same, because a changed configuration starts its model in another way.
+    Renew {
+        /// The instance.
+        instance: InstanceId,
+    },
+    /// Refuse a job that has not run, because the daemon ends.
+    TurnAway {
+        /// The job.
+        job: JobId,
+    },
 }

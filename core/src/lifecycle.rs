@@ -74,6 +74,11 @@ impl Scheduler {
                 self.residency = Residency::Managed;
                 self.drain(instance, StopCause::Operator, effects);
             }
+            Request::Renew { instance } => {
+                self.residency = Residency::Managed;
+                self.drain(instance, StopCause::Changed, effects);
+            }
+            Request::TurnAway { job } => self.turn_away(job, effects),
         }
     }
 

@@ -114,6 +114,8 @@ pub enum Failure {
     ModelRemoved,
     /// Every model that could run it fails again and again.
     Broken,
+    /// The daemon ended before it ran.
+    Draining,
     /// No model that could run it can ever be loaded: it proved too large, or what is pinned grew.
     CannotFit {
         /// The least that one of them needs.

@@ -30,6 +30,26 @@ fn an_instance_is_stopped_only_after_its_last_step() {
 }
 
 #[test]
+fn a_changed_configuration_is_no_operator_and_an_ending_daemon_no_client_that_left() {
+    let mut world = desk();
+    let runs = world.submit(request(1, Class::Interactive));
+    let waits = world.submit(request(1, Class::Interactive));
+    world.input(Input::Operator(Request::TurnAway { job: JobId(waits) }));
+    assert_eq!(world.finished.get(&waits), Some(&Outcome::Failed(Failure::Draining)));
+    world.input(Input::Operator(Request::TurnAway { job: JobId(waits) }));
+    assert!(world.notes().any(|note| note == Note::Ignored { cause: Nonsense::NoSuchJob }));
+    world.input(Input::Operator(Request::Renew { instance: InstanceId(1) }));
+    let is_stop = |effect: &&Effect<Vec<GrantedStep>>| matches!(effect, Effect::Stop { .. });
+    assert_eq!(world.log.iter().find(is_stop), None, "what runs is not broken off");
+    world.finish(runs);
+    let cause = world.log.iter().find_map(|effect| match effect {
+        Effect::Stop { cause, .. } => Some(*cause),
+        _ => None,
+    });
+    assert_eq!(cause, Some(StopCause::Changed));
+}
+
+#[test]
 fn a_loaded_instance_takes_what_waited_for_it() {
     let mut world = desk();
     world.input(Input::Operator(Request::Unload { instance: InstanceId(0) }));

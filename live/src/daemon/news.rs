@@ -146,6 +146,7 @@ fn exited(cause: ExitCause) -> String {
 const fn left(cause: StopCause) -> &'static str {
     match cause {
         StopCause::Operator => "an operator asked for it",
+        StopCause::Changed => "the configuration starts it in another way now",
         StopCause::Removed => "it is no longer configured",
         StopCause::Evicted => "its memory is needed for others",
         StopCause::Idle => "nobody used it for long",

@@ -149,7 +149,7 @@ impl Running {
             let Some(view) = desk.view().await else { return };
             let instances = view.devices.iter().flat_map(|device| &device.instances);
             for one in instances.filter(|one| models.contains(&one.model)) {
-                desk.operate(Request::Unload { instance: one.instance });
+                desk.operate(Request::Renew { instance: one.instance });
             }
         });
     }

@@ -35,9 +35,8 @@ pub(super) fn failure(outcome: Outcome) -> Option<GrantFailure> {
         Outcome::Completed => None,
         Outcome::Failed(Failure::Step(cause)) => Some(cause),
         Outcome::Cancelled | Outcome::TimedOut(_) => Some(GrantFailure::Aborted),
-        Outcome::Failed(Failure::ModelRemoved | Failure::Broken | Failure::CannotFit { .. }) | Outcome::Refused(_) => {
-            Some(GrantFailure::Rejected)
-        }
+        Outcome::Failed(Failure::ModelRemoved | Failure::Broken | Failure::Draining | Failure::CannotFit { .. })
+        | Outcome::Refused(_) => Some(GrantFailure::Rejected),
     }
 }
 

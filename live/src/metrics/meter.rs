@@ -250,6 +250,7 @@ const fn exit(cause: ExitCause) -> &'static str {
 const fn stop(cause: StopCause) -> &'static str {
     match cause {
         StopCause::Operator => "operator",
+        StopCause::Changed => "changed",
         StopCause::Removed => "removed",
         StopCause::Evicted => "evicted",
         StopCause::Idle => "idle",

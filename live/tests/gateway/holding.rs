@@ -129,7 +129,9 @@ async fn at_the_end_waiting_requests_are_refused_and_streams_may_end() {
     assert_eq!(stream.chunk().await.as_deref(), Some(&b"data: 2\n\n"[..]));
     child.say("0\r\n\r\n");
     assert_eq!(stream.chunk().await.as_deref(), Some(&b""[..]));
-    world.close().await;
+    let journal = world.close().await;
+    assert!(journal.contains(r#""outcome":{"failed":"draining"}"#), "who was refused did not leave by himself");
+    assert!(!journal.contains("cancelled"), "{journal}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -347,6 +347,8 @@ impl Lines {
             }
             Request::Reset { model } => self.model_note(t, model, "operator reset".to_owned()),
             Request::Unload { instance } => self.about(t, "note", instance, "operator stop"),
+            Request::Renew { instance } => self.about(t, "note", instance, "configuration changed"),
+            Request::TurnAway { job } => self.job_note(t, job, format!("job {} turned away the daemon ends", job.0)),
         }
     }
 

@@ -47,6 +47,7 @@ pub(super) const fn failure(failure: Failure) -> &'static str {
         Failure::Step(cause) => grant_failure(cause),
         Failure::ModelRemoved => "model removed",
         Failure::Broken => "model keeps failing",
+        Failure::Draining => "the daemon ended",
         Failure::CannotFit { .. } => "can never fit",
     }
 }
@@ -109,6 +110,7 @@ pub(super) const fn mode(mode: Mode) -> &'static str {
 pub(super) const fn stop(cause: StopCause) -> &'static str {
     match cause {
         StopCause::Operator => "operator",
+        StopCause::Changed => "configuration changed",
         StopCause::Removed => "removed",
         StopCause::Evicted => "evicted",
         StopCause::Idle => "unused",

@@ -326,7 +326,7 @@ impl RunMetrics {
 fn makes_room(cause: StopCause) -> bool {
     match cause {
         StopCause::Evicted | StopCause::Pressure | StopCause::OutOfMemory => true,
-        StopCause::Operator | StopCause::Removed | StopCause::Idle => false,
+        StopCause::Operator | StopCause::Changed | StopCause::Removed | StopCause::Idle => false,
     }
 }
 

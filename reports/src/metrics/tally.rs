@@ -5,7 +5,7 @@ use windtunnel_core::{Failure, GrantFailure, Outcome, Overdue, Refusal};
 use super::{Histogram, stretch::Absorb};
 
 /// How a job can end, reasons included.
-pub const ENDINGS: usize = 22;
+pub const ENDINGS: usize = 23;
 
 /// Counts and times of a group of jobs. Counts of outcomes and all times are of the jobs that arrived in the stretch,
 /// `done`, `good` and `gone` of those that ended in it.
@@ -81,6 +81,7 @@ pub const REASONS: [Reason; ENDINGS] = [
     Reason { ending: Ending::Rejected, name: "cannot_fit" },
     Reason { ending: Ending::Failed, name: "model_broke" },
     Reason { ending: Ending::Failed, name: "does_not_fit" },
+    Reason { ending: Ending::Rejected, name: "draining" },
 ];
 
 /// The place of `outcome` in [`REASONS`].
@@ -112,6 +113,7 @@ pub fn reason_index(outcome: Outcome) -> usize {
             Failure::ModelRemoved => 16,
             Failure::Broken => 20,
             Failure::CannotFit { .. } => 21,
+            Failure::Draining => 22,
         },
         Outcome::Cancelled => 17,
     }
@@ -177,6 +179,7 @@ mod tests {
             (Outcome::Refused(Refusal::CannotFit { needs: Bytes::ZERO, room: Bytes::ZERO }), "cannot_fit"),
             (Outcome::Failed(Failure::Broken), "model_broke"),
             (Outcome::Failed(Failure::CannotFit { needs: Bytes::ZERO, room: Bytes::ZERO }), "does_not_fit"),
+            (Outcome::Failed(Failure::Draining), "draining"),
         ] {
             assert_eq!(REASONS[reason_index(outcome)].name, name);
         }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use windtunnel_core::{
-    Attempt, DeviceId, Effect, Finish, Grant, GrantedStep, Input, InstanceId, JobId, Measured, ModelId, Outcome, Span,
-    Started, Submission, Time,
+    Attempt, DeviceId, Effect, Finish, Grant, GrantedStep, Input, InstanceId, JobId, Measured, ModelId, Outcome,
+    Request, Span, Started, Submission, Time,
 };
 use windtunnel_reports::journal::{Header, Record};
 
@@ -179,7 +179,11 @@ impl Reader {
             Input::Exited { .. } | Input::OutOfMemory { .. } => {
                 self.remark(t, "a process failed; failures are not played again");
             }
-            Input::Operator(_) => self.remark(t, "an operator intervened; that is not played again"),
+            // A replay has no end before its jobs'; and that the configuration changed is said already.
+            Input::Operator(Request::TurnAway { .. } | Request::Renew { .. }) => {}
+            Input::Operator(Request::Load { .. } | Request::Reset { .. } | Request::Unload { .. }) => {
+                self.remark(t, "an operator intervened; that is not played again")
+            }
             Input::LoadFinished { attempt, .. } => {
                 let Some((ordered, model, device)) = self.loading.remove(&attempt) else { return };
                 if let Some(run) = self.run() {

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use tokio::sync::mpsc::UnboundedReceiver;
-use windtunnel_core::{ExitCause, GrantFailure, JobId, Sent};
+use windtunnel_core::{ExitCause, GrantFailure, JobId, Request, Sent};
 
 use crate::{
     Endpoint, Running, Told,
@@ -15,6 +15,8 @@ use crate::{
 pub(in crate::gateway) enum Parting {
     /// Its client has gone.
     Left,
+    /// It was refused while it waited, because the daemon ends.
+    TurnedAway,
     /// It was broken off.
     BrokenOff,
     /// The child failed.
@@ -29,8 +31,8 @@ pub(super) fn part(
     told: UnboundedReceiver<Told>,
     grant: Option<(Running, Sent)>,
 ) {
-    if let (Parting::Left, Some(job)) = (parting, job) {
-        shared.desk.gone(job);
+    if let Some(job) = job {
+        tell_end(shared, parting, job);
     }
     let own = Arc::clone(shared);
     shared.runtime.spawn(async move {
@@ -42,10 +44,19 @@ pub(super) fn part(
     });
 }
 
+/// A job whose answer ended while the scheduler holds it.
+fn tell_end(shared: &Shared, parting: Parting, job: JobId) {
+    match parting {
+        Parting::Left => shared.desk.gone(job),
+        Parting::TurnedAway => shared.desk.operate(Request::TurnAway { job }),
+        Parting::BrokenOff | Parting::Failed(_) => {}
+    }
+}
+
 /// Waits until a grant's end may be said, and says why it ended.
 async fn settled(shared: &Shared, parting: Parting, running: &Running) -> GrantFailure {
     match parting {
-        Parting::Left | Parting::BrokenOff => {
+        Parting::Left | Parting::TurnedAway | Parting::BrokenOff => {
             slot_free(shared, running).await;
             GrantFailure::Aborted
         }
@@ -81,10 +92,10 @@ pub(in crate::gateway) fn is_given_up(running: &Running) -> bool {
 async fn see_off(shared: &Shared, parting: Parting, mut told: UnboundedReceiver<Told>) {
     while let Some(told) = told.recv().await {
         match told {
-            Told::Taken(job) if parting == Parting::Left => shared.desk.gone(job),
+            Told::Taken(job) => tell_end(shared, parting, job),
             Told::Granted(order) => shared.desk.failed(&order.running, GrantFailure::Aborted, Sent::Nothing),
             Told::Finished(_) => return,
-            Told::Taken(_) | Told::Waits(_) => {}
+            Told::Waits(_) => {}
         }
     }
 }

@@ -161,7 +161,9 @@ impl Relay {
         self.stage = Stage::Over;
         let refusal = match parting {
             Parting::Failed(cause) => of_broken_grant(cause),
-            Parting::BrokenOff | Parting::Left => Refusal::new(Reason::Aborted, "the answer was broken off"),
+            Parting::BrokenOff | Parting::TurnedAway | Parting::Left => {
+                Refusal::new(Reason::Aborted, "the answer was broken off")
+            }
         };
         self.claim.record.reason = refusal.reason.word();
         self.claim.part(parting);

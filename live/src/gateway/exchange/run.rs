@@ -78,6 +78,9 @@ impl Run {
             }
         };
         self.claim.record.refused(&refusal);
+        if refusal.reason == Reason::Draining {
+            self.claim.part(Parting::TurnedAway);
+        }
         Err(refusal)
     }
 

@@ -10,6 +10,7 @@ use windtunnel_core::{Failure, Finish, GrantFailure, ModelId, Outcome, Wanted};
 
 use super::{
     claim::Claim,
+    leave::Parting,
     record::Record,
     run::{draining, stopped},
     shown::Shown,
@@ -55,6 +56,9 @@ pub(super) async fn go(
         Err(refusal) => {
             shown.by = taken_up(&work, arrived);
             claim.record.refused(&refusal);
+            if refusal.reason == Reason::Draining {
+                claim.part(Parting::TurnedAway);
+            }
             Err(refusal)
         }
     }

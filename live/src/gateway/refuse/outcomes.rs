@@ -109,6 +109,7 @@ fn of_failure(failure: Failure) -> Refusal {
         },
         Failure::ModelRemoved => "the model is no longer configured",
         Failure::Broken => return broken(None, SOON),
+        Failure::Draining => "the daemon is ending",
         Failure::CannotFit { needs, room } => {
             let message = format!("the model needs {needs} of memory and there can be {room} at most");
             return Refusal::new(words::failed(failure), message);
@@ -116,7 +117,7 @@ fn of_failure(failure: Failure) -> Refusal {
     };
     let refusal = Refusal::new(words::failed(failure), message);
     match failure {
-        Failure::Step(_) | Failure::Broken => refusal.after(SOON),
+        Failure::Step(_) | Failure::Broken | Failure::Draining => refusal.after(SOON),
         Failure::ModelRemoved | Failure::CannotFit { .. } => refusal,
     }
 }

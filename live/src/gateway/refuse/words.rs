@@ -48,6 +48,7 @@ pub(super) fn failed(failure: Failure) -> Reason {
         Failure::Step(GrantFailure::Rejected) => Reason::RuntimeRejected,
         Failure::ModelRemoved => Reason::ModelRemoved,
         Failure::Broken => Reason::ModelBroken,
+        Failure::Draining => Reason::Draining,
         Failure::CannotFit { .. } => Reason::CannotFit,
     }
 }

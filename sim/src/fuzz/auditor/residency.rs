@@ -184,7 +184,11 @@ impl Book {
         let spared = match cause {
             StopCause::Evicted => model.pinned,
             StopCause::Pressure => model.pinned || hot,
-            StopCause::Operator | StopCause::Removed | StopCause::Idle | StopCause::OutOfMemory => false,
+            StopCause::Operator
+            | StopCause::Changed
+            | StopCause::Removed
+            | StopCause::Idle
+            | StopCause::OutOfMemory => false,
         };
         if spared {
             let message = format!("{id} (pinned: {}, hot: {hot}) has to go: {cause:?}", model.pinned);
