@@ -13,6 +13,40 @@ fn random_worlds_break_no_rule() {
 }
 
 #[test]
+fn a_step_a_minute_is_no_job_without_an_end() {
+    // Two models that fit and make memory critical together: 60 steps, of which relief lets one be done a minute.
+    let text = r#"
+        [run]
+        horizon = "20s"
+        drain = true
+        [[devices]]
+        name = "mac"
+        kind = "unified"
+        memory = "8192MiB"
+        headroom = "0MiB"
+        [models.chat]
+        service = { kind = "slots", decode_beta = "1556us" }
+        footprint = "2452MiB"
+        pinned = true
+        preload = true
+        [models.embedder]
+        service = { kind = "batch", beta = "558us" }
+        footprint = "5403MiB"
+        [[workload]]
+        name = "index"
+        class = "background"
+        model = "embedder"
+        kind = "embedding"
+        inputs = 60
+        arrivals = { process = "at", times = ["10s"] }
+    "#;
+    let origin = std::path::Path::new("index.toml");
+    let file = ScenarioFile::parse(text, origin).unwrap();
+    let (tally, found) = as_it_stands(&file, origin, &[], &Pulses::new(1), &Control::new()).unwrap();
+    assert_eq!((found, tally.completed, tally.loads), (None, 1, 61));
+}
+
+#[test]
 fn a_search_is_the_same_search_every_time() {
     let search =
         || Search { seed: 7, ground: None }.run(&Control::new(), &Pulses::new(2), |so_far| so_far.worlds < 8).unwrap();

@@ -1,7 +1,8 @@
 //! Grants: what an instance may be given, in whose turn and by which right (invariants 3, 4, 5 and 8).
 
 use windtunnel_core::{
-    Attempt, Capacity, Class, Grant, GrantedStep, InstanceId, JobId, ModelId, Right, StepRange, Submission, Wanted,
+    Attempt, Capacity, Class, Grant, GrantedStep, InstanceId, JobId, ModelId, PressureLevel, Right, StepRange,
+    Submission, Wanted,
 };
 
 use super::{
@@ -163,6 +164,9 @@ impl Book {
         let (model, place) = (instance.model, instance.device);
         let policy = &self.configuration.policy;
         let device = &mut self.devices[place.index()];
+        if fate == Fate::Done && device.pressure.is_some_and(|level| level > PressureLevel::Normal) {
+            self.eked = Some(now);
+        }
         if class == Class::Interactive {
             device.interactive -= 1;
             device.window = now.after(policy.interactive_idle);

@@ -106,6 +106,8 @@ struct Book {
     instances: Instances,
     devices: Vec<DeviceBook>,
     models: Vec<ModelBook>,
+    /// When a step was last done on a device whose memory was scarce.
+    eked: Option<Time>,
 }
 
 /// What is kept of a device.
@@ -165,6 +167,8 @@ impl<'a> Auditor<'a> {
         }
         let Calm { fixed, per_job, .. } = self.calm;
         let due = *self.due.get_or_insert_with(|| t.after(fixed).after(per_job.times(book.jobs.in_flight())));
+        // Where a model makes memory scarce by being there, relief lets it do a step at a time.
+        let due = book.eked.map_or(due, |eked| due.max(eked.after(per_job)));
         if t > due && book.is_excused() {
             self.tally.scarce += u64::from(!self.enough);
             self.enough = true;
@@ -186,6 +190,7 @@ impl Book {
             instances: Instances::new(&started.residents),
             devices: vec![DeviceBook::default(); configuration.devices.len()],
             models: vec![ModelBook::default(); configuration.models.len()],
+            eked: None,
             configuration,
         }
     }
