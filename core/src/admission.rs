@@ -12,7 +12,7 @@ use crate::{
     Admission, Capacity, Class, InstanceId, JobId, Refusal, Scheduler, Span, Time,
     instance::{Instance, Slot},
     job::Job,
-    queue::{LineId, Rank},
+    queue::{LineId, Rank, Scope},
 };
 
 impl Scheduler {
@@ -34,7 +34,10 @@ impl Scheduler {
     fn predicted_finish(&self, job: &Job, rank: Rank, line: LineId) -> Option<Time> {
         let line = &self.lines[line.index()];
         let servers = self.servers(line);
-        let loading = self.loading_servers(line.target);
+        let loading = match line.scope {
+            Scope::Shared => self.loading_servers(line.target),
+            Scope::Instance(_) => Vec::new(),
+        };
         let mut able = servers.as_slice().iter().chain(&loading).map(|id| &self.instances[id.index()]);
         match able.clone().next()?.capacity {
             Capacity::Batch { max, .. } => {
@@ -91,9 +94,10 @@ impl Scheduler {
         Some(first.after(service.times(queued / count)).after(service.times(u64::from(job.steps).div_ceil(count))))
     }
 
-    /// When each slot that a class may use is free.
+    /// When each slot that a class may use is free: it leaves those that are reserved to others, and they are the first that
+    /// must be free.
     fn releases(&self, instance: &Instance, class: Class) -> impl Iterator<Item = Time> {
-        let usable = instance.at_once().saturating_sub(u64::from(self.reserved(instance, class))) as usize;
+        let kept = self.reserved(instance, class) as usize;
         let base = match instance.slot {
             Slot::Loading { expected, .. } => expected.max(self.now),
             Slot::Ready { .. } | Slot::Draining { .. } | Slot::Stopping { .. } | Slot::Gone => self.now,
@@ -101,7 +105,7 @@ impl Scheduler {
         let mut times: Vec<Time> = instance.slot.running().iter().map(|grant| grant.expected.max(base)).collect();
         times.resize(times.len().max(instance.at_once() as usize), base);
         times.sort_unstable();
-        times.into_iter().take(usable.max(1))
+        times.into_iter().skip(kept)
     }
 
     /// When an instance could take a batch: now, when its batch ends, or when it is loaded.

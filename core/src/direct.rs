@@ -96,9 +96,10 @@ impl Scheduler {
 
     /// Grants the only step of a job on the free instance of its model that should end it first; ties go by device.
     fn start_at_once(&mut self, id: JobId, weight: u32, model: ModelId, effects: &mut Effects) {
+        let Some(job) = self.jobs.get(id.0) else { return };
         let servers = self.targets[model.index()].servers.iter().copied();
         let open = servers.filter(|one| self.instances[one.index()].free() > 0);
-        let best = open.min_by_key(|one| self.batch_time(&self.instances[one.index()], u64::from(weight)));
+        let best = open.min_by_key(|one| self.step_time(&self.instances[one.index()], job, weight));
         let Some(instance) = best else { return };
         let mut steps = self.spare_steps.pop().unwrap_or_default();
         let step = GrantedStep { job: id, step: 0, of: 1, weight };

@@ -23,10 +23,7 @@ impl Scheduler {
         while self.any_open(&self.lines[line.index()])
             && let Some(head) = self.lines[line.index()].class(class).first()
         {
-            let Some(weight) = self.jobs.get(head.0).map(|job| job.weight_of(job.next_step().unwrap_or(0))) else {
-                return;
-            };
-            let Some(best) = self.choose(line, class, head, weight) else { return };
+            let Some(best) = self.choose(line, class, head) else { return };
             if self.hold(best, class) {
                 return;
             }
@@ -34,9 +31,11 @@ impl Scheduler {
         }
     }
 
-    /// The instance that may take a step of this class and weight from the line now and would end it first; where variants
-    /// differ, the better one, and for lower classes rather one that no user is talking to. Ties go by device.
-    fn choose(&self, line: LineId, class: Class, head: JobId, weight: u32) -> Option<InstanceId> {
+    /// The instance that may take the next step of the line's head now and would end it first; where variants differ, the
+    /// better one, and for lower classes rather one that no user is talking to. Ties go by device.
+    fn choose(&self, line: LineId, class: Class, head: JobId) -> Option<InstanceId> {
+        let job = self.jobs.get(head.0)?;
+        let weight = job.weight_of(job.next_step().unwrap_or(0));
         let line = &self.lines[line.index()];
         let servers = self.servers(line);
         let variants = &self.targets[line.target as usize].variants;
@@ -56,7 +55,7 @@ impl Scheduler {
                     (class != Class::Interactive && self.hot(instance.model), place)
                 }
             };
-            let key = (busy, variant, self.batch_time(instance, u64::from(weight)));
+            let key = (busy, variant, self.step_time(instance, job, weight));
             if best.is_none_or(|(known, _)| key < known) {
                 best = Some((key, id));
             }

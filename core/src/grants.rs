@@ -182,10 +182,17 @@ impl Scheduler {
         }
     }
 
-    /// Ends the head of a line if it became hopeless at this very moment; whether it did.
+    /// Whether a waiting job cannot meet its deadline even if it starts now, though its timer has not said so: that is due at
+    /// this very moment, or was set before it was known how long a step takes here.
+    #[inline]
+    fn is_lost(&self, id: JobId, line: LineId) -> bool {
+        self.jobs.get(id.0).is_some_and(|job| job.expires().is_some() && self.is_hopeless(job, line))
+    }
+
+    /// Ends the head of a line if it has become hopeless; whether it had.
     fn drop_hopeless_head(&mut self, line: LineId, class: Class, effects: &mut Effects) -> bool {
         let head = self.lines[line.index()].class(class).first();
-        let hopeless = head.filter(|head| self.jobs.get(head.0).is_some_and(|job| job.is_hopeless_by(self.now)));
+        let hopeless = head.filter(|&head| self.is_lost(head, line));
         if let Some(head) = hopeless {
             self.leave_line(head);
             self.end(head, Outcome::TimedOut(Overdue::Hopeless), effects);
@@ -207,13 +214,12 @@ impl Scheduler {
     }
 
     /// Marks the next step of a line's head as running on an instance of `model`, if it weighs no more than `most`; the job
-    /// leaves its line with its last step. A head that has become hopeless at this very moment, before its timer says so,
-    /// must not waste a slot.
+    /// leaves its line with its last step. A head that has become hopeless must not waste a slot.
     fn take_step(&mut self, id: JobId, line: LineId, model: ModelId, most: u32) -> Taken {
-        let Some(job) = self.jobs.get_mut(id.0) else { return Taken::Nothing };
-        if job.is_hopeless_by(self.now) {
+        if self.is_lost(id, line) {
             return Taken::Hopeless;
         }
+        let Some(job) = self.jobs.get_mut(id.0) else { return Taken::Nothing };
         let Some(step) = job.next_step() else { return Taken::Nothing };
         let weight = job.weight_of(step);
         if weight > most {

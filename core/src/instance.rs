@@ -27,7 +27,7 @@ pub(crate) struct Instance {
     pub held: Option<Time>,
     /// The memory it is believed to hold; a reservation while it loads.
     pub booked: Bytes,
-    /// Since when it has been seen to use less than is booked, and the most it used since.
+    /// Since when it has been seen to use less than is booked, and how much.
     pub lower: Option<Lower>,
     /// The highest class of the jobs that it was loaded for.
     pub loaded_for: Class,
@@ -48,7 +48,11 @@ pub(crate) struct Instance {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Lower {
     pub since: Time,
+    /// The most it used since.
     pub most: Bytes,
+    /// The latest reading, where it was less than that, and when it was made.
+    #[serde(default)]
+    pub latest: Option<(Time, Bytes)>,
 }
 
 /// Where an instance is in its life.

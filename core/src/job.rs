@@ -327,12 +327,6 @@ impl Job {
         self.running += 1;
     }
 
-    /// Whether it can no longer meet its deadline as of now, before its timer says so.
-    #[inline]
-    pub fn is_hopeless_by(&self, now: Time) -> bool {
-        self.overdue == Some(Overdue::Hopeless) && self.expires <= now
-    }
-
     #[inline]
     pub fn rank(&self, id: JobId, order: Order) -> Rank {
         Rank::of(order, id, self.deadline())

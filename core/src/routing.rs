@@ -3,8 +3,9 @@
 use alloc::vec::Vec;
 
 use crate::{
-    Class, InstanceId, JobId, Routing, Scheduler, Span,
+    Capacity, Class, InstanceId, JobId, Routing, Scheduler, Span,
     instance::Instance,
+    job::Job,
     queue::{LineId, Scope},
 };
 
@@ -31,25 +32,38 @@ impl Scheduler {
         match routing {
             Routing::Shared => None,
             Routing::RoundRobin => able.get((routed % count as u64) as usize).copied(),
-            Routing::JoinShortest => self.least_loaded(able.iter()),
+            Routing::JoinShortest => self.least_loaded(job, able.iter()),
             Routing::PowerOfTwo => {
                 let (one, other) = two_of(job, self.configuration.seed, count);
-                self.least_loaded([able[one], able[other]].iter())
+                self.least_loaded(job, [able[one], able[other]].iter())
             }
         }
     }
 
-    fn least_loaded<'a>(&self, candidates: impl Iterator<Item = &'a InstanceId>) -> Option<InstanceId> {
-        candidates.copied().min_by_key(|id| (self.predicted_work(&self.instances[id.index()]), *id))
+    fn least_loaded<'a>(&self, job: JobId, candidates: impl Iterator<Item = &'a InstanceId>) -> Option<InstanceId> {
+        let job = self.jobs.get(job.0)?;
+        candidates.copied().min_by_key(|id| (self.predicted_work(&self.instances[id.index()], job), *id))
     }
 
-    /// The time in which an instance would be done with what runs and what waits for it alone.
-    fn predicted_work(&self, instance: &Instance) -> Span {
+    /// The time in which an instance would be done with what runs and what waits for it alone; with slots side by side, were
+    /// what waits like this job.
+    fn predicted_work(&self, instance: &Instance, job: &Job) -> Span {
         let own = instance.lines.iter().map(|line| &self.lines[line.index()]);
         let bound = own.filter(|line| matches!(line.scope, Scope::Instance(_)));
         let weight: u64 = bound.flat_map(|line| &line.classes).map(crate::queue::ClassQueue::weight).sum();
-        let full = self.batch_time(instance, instance.per_grant());
-        self.free_at(instance).since(self.now).plus(full.times(weight.div_ceil(instance.at_once())))
+        match instance.capacity {
+            Capacity::Batch { .. } => {
+                let full = self.batch_time(instance, instance.per_grant());
+                self.free_at(instance).since(self.now).plus(full.times(weight.div_ceil(instance.at_once())))
+            }
+            Capacity::Slots { .. } => {
+                let running = instance.slot.running().iter().map(|grant| grant.expected.since(self.now));
+                let own = job.weight_of(0);
+                let queued = self.step_time(instance, job, own).times(weight.div_ceil(u64::from(own).max(1)));
+                let all = running.fold(queued, Span::plus);
+                Span::from_nanos(all.as_nanos().div_ceil(instance.at_once()))
+            }
+        }
     }
 
     /// The line of a target's jobs that were routed to this instance.
@@ -72,7 +86,7 @@ impl Scheduler {
             lines.into_iter().filter(|line| self.lines[line.index()].scope == Scope::Instance(id)).collect();
         for line in own {
             let target = self.lines[line.index()].target;
-            for job in self.lines[line.index()].jobs_by_age() {
+            for job in self.lines[line.index()].jobs_in_order() {
                 let Some(class) = self.jobs.get(job.0).map(|data| data.class) else { continue };
                 let place = self.route(job, class, target);
                 self.move_job(job, place);

@@ -75,7 +75,7 @@ impl Scheduler {
                 self.measured(process.instance, used, effects);
             } else if used < instance.booked {
                 let (since, most) = instance.lower.map_or((now, used), |lower| (lower.since, lower.most.max(used)));
-                instance.lower = Some(Lower { since, most });
+                instance.lower = Some(Lower { since, most, latest: (used < most).then_some((now, used)) });
             } else {
                 instance.lower = None;
             }
@@ -83,13 +83,16 @@ impl Scheduler {
         self.shrink(snapshot.device);
     }
 
-    /// Believes of every instance of a device that has used less for long enough that it does.
+    /// Believes of every instance of a device that has used less for long enough that it does. What fell further meanwhile has
+    /// been seen so low since the latest reading: there may be none after it, since a monitor is silent when nothing changes.
     pub(crate) fn shrink(&mut self, device: DeviceId) {
         let ids: Vec<InstanceId> = self.devices[device.index()].instances.clone();
         for id in ids {
             let lower = self.instances[id.index()].lower;
             if let Some(lower) = lower.filter(|lower| self.now >= lower.since.after(LOWER_FOR)) {
                 self.book(id, lower.most);
+                self.instances[id.index()].lower =
+                    lower.latest.map(|(since, most)| Lower { since, most, latest: None });
             }
         }
     }

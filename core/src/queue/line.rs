@@ -52,6 +52,11 @@ impl Line {
         &mut self.classes[class.index()]
     }
 
+    /// Every job in it, higher classes first, each class in its order.
+    pub fn jobs_in_order(&self) -> Vec<JobId> {
+        self.classes.iter().flat_map(ClassQueue::iter).collect()
+    }
+
     /// Every job in it, oldest first.
     pub fn jobs_by_age(&self) -> Vec<JobId> {
         let mut jobs: Vec<JobId> = self.classes.iter().flat_map(ClassQueue::iter).collect();

@@ -170,3 +170,107 @@ fn a_batch_that_outlasts_its_prediction_is_not_taken_for_a_free_card() {
     let late = world.submit(due(14));
     assert_eq!(predicted(&world, late), Some(50 + 2 * 5 + 5), "no rest is left of the batch, but two are queued");
 }
+
+#[test]
+fn lower_classes_wait_until_more_slots_are_free_than_are_reserved() {
+    let mut set = configuration(1, vec![model("m", slots(3), (10, 0), &[0])]);
+    set.policy.classes[1].admission = Admission::Deadline;
+    set.policy.reserve_interactive_slots = 1;
+    set.policy.interactive_idle = Span::ZERO;
+    let mut world = World::new(set);
+    let chat = world.submit(request(0, Class::Interactive));
+    world.finish(chat);
+    let low = |ms| Submission { class: Some(Class::Background), ..due(ms) };
+    world.submit(low(100));
+    world.at(4);
+    world.submit(low(100));
+    let late = world.submit(low(15));
+    assert_eq!(predicted(&world, late), Some(20), "of three slots one is free and stays so: the next is at 10");
+    let fits = world.submit(low(16));
+    assert_eq!(world.finished.get(&fits), None);
+    let second = world.submit(low(19));
+    assert_eq!(predicted(&world, second), Some(24), "one waits already: the one after that is at 14");
+}
+
+#[test]
+fn a_card_that_still_loads_does_not_help_a_job_that_was_bound_to_another() {
+    let mut set = configuration(2, vec![model("m", batch(1, 0), (10, 0), &[0, 1])]);
+    set.policy.classes[0].admission = Admission::Deadline;
+    set.policy.routing = Routing::RoundRobin;
+    let mut world = World::new(set);
+    world.input(Input::Operator(Request::Unload { instance: InstanceId(1) }));
+    let attempt = world.log.iter().find_map(|effect| match effect {
+        Effect::Stop { attempt, .. } => Some(*attempt),
+        _ => None,
+    });
+    world.input(Input::StopFinished { attempt: attempt.expect("it is stopped"), instance: InstanceId(1) });
+    world.input(Input::Operator(Request::Load { model: ModelId(0), device: DeviceId(1) }));
+    for _ in 0..3 {
+        world.submit(due(100));
+    }
+    let late = world.submit(due(39));
+    assert_eq!(predicted(&world, late), Some(40), "one runs and two wait on the first card");
+    let fits = world.submit(due(40));
+    assert_eq!(world.finished.get(&fits), None);
+}
+
+/// One slot in which a token takes 10 ms, and an answer of 101 tokens that has just ended.
+fn answered(change: impl FnOnce(&mut Configuration, &mut Vec<Profile>)) -> World {
+    let mut set = configuration(1, vec![model("m", slots(1), (1, 0), &[0])]);
+    set.policy.classes.iter_mut().for_each(|class| class.admission = Admission::Deadline);
+    set.models[0].placements[0].predicted = ServiceTimes::Slots {
+        prefill_fixed: Span::ZERO,
+        prefill_per_token: Span::ZERO,
+        decode_alpha: Span::from_millis(10),
+        decode_beta: Span::ZERO,
+        prefill_slice: Span::ZERO,
+    };
+    let mut profiles = Vec::new();
+    change(&mut set, &mut profiles);
+    let mut world = World::empty();
+    let residents = vec![Resident { model: ModelId(0), device: DeviceId(0) }];
+    let started = Started { configuration: set, profiles, estimates: Vec::new(), residents };
+    world.input(Input::Started(Box::new(started)));
+    answer(&mut world, 101);
+    world
+}
+
+/// A question is asked and answered with so many tokens.
+fn answer(world: &mut World, output_tokens: u32) {
+    let job = world.submit(due(1_000_000));
+    world.now += 1000 * MS;
+    let grant = world.attempt_of(job).and_then(|attempt| world.grants.remove(&attempt)).expect("the card is free");
+    let measured = Measured { first_token: None, output_tokens };
+    world.input(Input::GrantFinished { attempt: grant.attempt, instance: grant.instance, measured });
+}
+
+fn takes(world: &mut World, submission: Submission) -> Option<u64> {
+    let late = world.submit(Submission { deadline: Some(Span::ZERO), ..submission });
+    predicted(world, late).map(|end| end - world.now / MS)
+}
+
+#[test]
+fn answers_are_as_long_as_those_before_them_and_no_longer_than_asked_for() {
+    let mut world = answered(|_, _| {});
+    let chat = request(0, Class::Interactive);
+    assert_eq!(takes(&mut world, chat), Some(1000));
+    assert_eq!(takes(&mut world, Submission { max_tokens: Some(51), ..chat }), Some(500));
+    assert_eq!(takes(&mut world, Submission { max_tokens: Some(201), ..chat }), Some(1000));
+    answer(&mut world, 261);
+    assert_eq!(takes(&mut world, chat), Some(1100), "a sixteenth of 160 tokens more");
+    let index = request(0, Class::Background);
+    assert_eq!(takes(&mut world, index), Some(1270), "nobody has answered in the background: 128 tokens");
+}
+
+#[test]
+fn what_an_earlier_run_has_learned_counts_where_predictions_are_learned() {
+    for (prediction, takes_ms) in [(Prediction::Learned, 1468), (Prediction::Configured, 1000)] {
+        let mut world = answered(|set, profiles| {
+            set.models[0].prediction = prediction;
+            let (model, device, factor) = (ModelId(0), DeviceId(0), Ppm::new(1_500_000));
+            profiles.push(Profile { model, device, factor, observations: 9, footprint: None, load_time: None });
+        });
+        // The answer took what was configured: 1.5 - 0.5/16.
+        assert_eq!(takes(&mut world, request(0, Class::Interactive)), Some(takes_ms));
+    }
+}

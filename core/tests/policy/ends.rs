@@ -2,7 +2,10 @@
 
 use windtunnel_core::*;
 
-use crate::world::*;
+use crate::{
+    machine::{Machine, truth},
+    world::*,
+};
 
 fn one_slot(change: impl FnOnce(&mut Policy)) -> World {
     let mut set = configuration(1, vec![model("m", slots(1), (10, 0), &[0])]);
@@ -207,4 +210,18 @@ fn a_slot_that_becomes_free_too_late_is_not_wasted_on_a_hopeless_job() {
     world.finish(first);
     assert_eq!(world.finished.get(&lost), Some(&Outcome::TimedOut(Overdue::Hopeless)));
     assert!(world.runs(next));
+}
+
+#[test]
+fn a_job_that_became_hopeless_while_its_model_was_loaded_does_not_start() {
+    let models = vec![model("m", slots(1), (200, 0), &[0])];
+    let mut machine = Machine::new(&[16_384], models, vec![truth(8000, 1000, 200)], |_| {});
+    let due = |ms| Submission { deadline: Some(Span::from_millis(ms)), drop_hopeless: Some(true), ..chat() };
+    machine.submit_at(0, due(1199));
+    machine.submit_at(0, due(1200));
+    machine.run_until(1000);
+    assert_eq!(machine.world.finished.get(&0), Some(&Outcome::TimedOut(Overdue::Hopeless)));
+    assert!(machine.world.runs(1));
+    machine.run_until(1200);
+    assert_eq!(machine.world.finished.get(&1), Some(&Outcome::Completed));
 }

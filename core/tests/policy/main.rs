@@ -5,6 +5,7 @@ mod batching;
 mod bounds;
 mod crowded;
 mod ends;
+mod footprints;
 mod guard;
 mod lifecycle;
 mod machine;

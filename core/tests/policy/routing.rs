@@ -77,3 +77,59 @@ fn jobs_bound_to_an_instance_that_leaves_are_routed_again_in_order() {
     }
     assert_eq!(ran, [jobs[1], jobs[2], jobs[3], jobs[4], jobs[5]]);
 }
+
+/// Two cards of four slots where a token takes 10 ms, and as much again for everyone who generates beside.
+fn generating(routing: Routing, slots: u32) -> World {
+    let mut set = configuration(2, vec![model("m", Capacity::Slots { slots }, (1, 0), &[0, 1])]);
+    set.policy.routing = routing;
+    for place in &mut set.models[0].placements {
+        place.predicted = ServiceTimes::Slots {
+            prefill_fixed: Span::ZERO,
+            prefill_per_token: Span::ZERO,
+            decode_alpha: Span::from_millis(10),
+            decode_beta: Span::from_millis(10),
+            prefill_slice: Span::ZERO,
+        };
+    }
+    World::new(set)
+}
+
+#[test]
+fn generations_go_where_fewer_are_under_way() {
+    assert_eq!(places(&mut generating(Routing::Shared, 4), 4), [0, 1, 0, 1]);
+    let mut world = generating(Routing::Shared, 4);
+    for _ in 0..3 {
+        world.submit(request(0, Class::Background));
+    }
+    let mut placed: Vec<u32> = world.grants.values().map(|grant| grant.device.0).collect();
+    placed.sort_unstable();
+    assert_eq!(placed, [0, 0, 1]);
+    assert_eq!(places(&mut generating(Routing::JoinShortest, 4), 4), [0, 1, 0, 1]);
+}
+
+#[test]
+fn join_shortest_counts_what_waits_for_a_slot_as_generations() {
+    let mut world = generating(Routing::JoinShortest, 1);
+    world.submit(request(0, Class::Interactive));
+    world.at(100);
+    for _ in 0..5 {
+        world.submit(request(0, Class::Interactive));
+    }
+    let mut bound: Vec<usize> = world.scheduler.view().queues.iter().map(|queue| queue.jobs).collect();
+    bound.sort_unstable();
+    assert_eq!(bound, [2, 2]);
+}
+
+#[test]
+fn the_most_urgent_of_a_queue_is_routed_again_first() {
+    let mut set = cards(Routing::RoundRobin, &[10, 10, 10]).scheduler.configuration().clone();
+    set.policy.classes[0].order = Order::Edf;
+    let mut world = World::new(set);
+    let due = |ms: u64| Submission { deadline: Some(Span::from_millis(ms)), ..request(0, Class::Interactive) };
+    let jobs: Vec<u64> = [900, 900, 900, 300, 800, 800, 100].map(|ms| world.submit(due(ms))).to_vec();
+    world.input(Input::Operator(Request::Unload { instance: InstanceId(0) }));
+    world.finish(jobs[2]);
+    assert!(world.runs(jobs[6]), "after seven jobs it is the turn of the third card");
+    world.finish(jobs[1]);
+    assert!(world.runs(jobs[3]), "then of the second");
+}
