@@ -1,6 +1,6 @@
 //! GridCore's configuration. It schedules by much the same ideas, so most of its keys have a counterpart.
 
-use windtunnel_core::Class;
+use windtunnel_core::{Capability, Class};
 
 use super::{
     Environment,
@@ -64,8 +64,15 @@ fn gpu(section: &mut Section<'_>, policy: &mut Block, losses: &mut Losses) -> Op
     policy.set_some("headroom", gpu.count("headroom_mb", losses).filter(|count| *count > 0).map(mebibytes));
     let mut block = Block::element("devices");
     block.set("name", "gpu");
-    let simulated = gpu.count("simulated_total_mb", losses);
-    let named = match gpu.text("device", losses) {
+    let device = gpu.text("device", losses);
+    let simulated = match device {
+        Some("simulation") => gpu.count("simulated_total_mb", losses),
+        Some(_) | None => {
+            gpu.lost("simulated_total_mb", "the device is not simulated", losses);
+            None
+        }
+    };
+    let named = match device {
         None | Some("auto") => false,
         Some("apple") => {
             block.set("backend", "metal");
@@ -109,35 +116,54 @@ struct Runtime {
     binary: Option<String>,
     args: Vec<String>,
     load_timeout: Option<String>,
+    /// Where that stands.
+    timeout_line: usize,
     /// What a request takes where nothing is computed.
     delay: Option<String>,
 }
 
 fn runtimes(section: &mut Section<'_>, environment: &Environment<'_>, losses: &mut Losses) -> Vec<Runtime> {
-    let entries = section.entry("runtimes").map_or(&[][..], |entry| entry.node.entries());
     let mut runtimes = Vec::new();
-    for Entry { key, line, node } in entries {
+    for Entry { key, line, node } in section.mapping("runtimes", losses) {
         let mut inner = Section::new(format!("runtimes.{key}"), node, losses);
-        let kind = inner.text("type", losses).unwrap_or(key).to_owned();
-        let binary = inner.text("binary", losses).map(|path| home(path, environment));
-        let args = inner.texts("default_args", losses).into_iter().map(str::to_owned).collect();
-        let load_timeout = inner.duration("load_timeout", losses);
-        let delay = inner.duration("simulated_request_delay", losses);
+        let kind = inner.text("type", losses).unwrap_or(key);
+        let mut runtime = Runtime {
+            name: key.clone(),
+            binary: None,
+            args: Vec::new(),
+            load_timeout: None,
+            timeout_line: inner.line("load_timeout"),
+            delay: None,
+        };
         inner.lost("port_range", "processes get any free port", losses);
-        inner.end(losses);
-        match kind.as_str() {
-            "llamacpp" => runtimes.push(Runtime { name: key.clone(), binary, args, load_timeout, delay: None }),
-            "simulation" => {
-                let delay = Some(delay.unwrap_or_else(|| "50ms".to_owned()));
-                runtimes.push(Runtime { name: key.clone(), binary: None, args: Vec::new(), load_timeout: None, delay });
+        match kind {
+            "llamacpp" => {
+                runtime.binary = inner.text("binary", losses).map(|path| home(path, environment));
+                runtime.args = inner.texts("default_args", losses).into_iter().map(str::to_owned).collect();
+                runtime.load_timeout = inner.duration("load_timeout", losses);
+                inner.lost("simulated_request_delay", "its requests are not simulated", losses);
+                runtimes.push(runtime);
             }
-            _ => losses.add(*line, format!("runtimes.{key}"), format!("{kind:?} is no kind of runtime that is known")),
+            "simulation" => {
+                let delay = inner.duration("simulated_request_delay", losses);
+                runtime.delay = Some(delay.unwrap_or_else(|| "50ms".to_owned()));
+                for key in ["binary", "default_args", "load_timeout"] {
+                    inner.lost(key, "no process is started where everything is simulated", losses);
+                }
+                runtimes.push(runtime);
+            }
+            _ => {
+                losses.add(*line, format!("runtimes.{key}"), format!("{kind:?} is no kind of runtime that is known"));
+                continue;
+            }
         }
+        inner.end(losses);
     }
-    if let [_, more @ ..] = &runtimes[..]
-        && more.iter().any(|runtime| runtime.load_timeout.is_some())
-    {
-        losses.add(1, "runtimes.X.load_timeout", "one limit holds for all models: `server.start_limit`");
+    if runtimes.len() > 1 {
+        for runtime in runtimes.iter().filter(|runtime| runtime.load_timeout.is_some()) {
+            let key = format!("runtimes.{}.load_timeout", runtime.name);
+            losses.add(runtime.timeout_line, key, "one limit holds for all models: `server.start_limit`");
+        }
     }
     runtimes
 }
@@ -151,7 +177,7 @@ fn models(
     names: &mut Names,
     losses: &mut Losses,
 ) -> Models {
-    let entries = section.entry("models").map_or(&[][..], |entry| entry.node.entries());
+    let entries = section.mapping("models", losses);
     let naming = names.owners("models", entries, losses);
     let mut models = Vec::new();
     for (Entry { key, line, node }, naming) in entries.iter().zip(naming) {
@@ -176,8 +202,12 @@ fn model(
     names: &mut Names,
     losses: &mut Losses,
 ) {
-    let runtime = inner.text("runtime", losses);
-    let runtime = runtimes.iter().find(|one| Some(one.name.as_str()) == runtime);
+    let named = inner.text("runtime", losses);
+    let runtime = named.and_then(|name| runtimes.iter().find(|one| one.name == name));
+    if let (Some(name), None) = (named, runtime) {
+        let why = format!("there is no runtime {name:?} that can be used; `server.llama_server` starts it");
+        losses.add(inner.line("runtime"), inner.name("runtime"), why);
+    }
     let path = inner.text("path", losses).map(|path| home(path, environment));
     let footprint = inner.count("simulated_vram_mb", losses);
     let simulated = runtime.and_then(|runtime| runtime.delay.as_ref());
@@ -197,7 +227,7 @@ fn model(
     let args: Vec<&str> = standing.iter().map(String::as_str).chain(own).collect();
     block.set_list("args", &args);
     block.set_some("runtime", runtime.filter(|_| several).and_then(|runtime| runtime.binary.clone()));
-    block.set_list("capabilities", &inner.texts("capabilities", losses));
+    block.set_list("capabilities", &capabilities(inner, losses));
     let aliases: Vec<String> = inner.texts("aliases", losses).into_iter().map(str::to_owned).collect();
     if block.is_in_force() {
         block.set_list("aliases", &names.aliases(&aliases, line, &inner.name("aliases"), losses));
@@ -220,8 +250,22 @@ fn model(
     }
 }
 
+fn capabilities<'n>(inner: &mut Section<'n>, losses: &mut Losses) -> Vec<&'n str> {
+    let mut words = inner.placed_texts("capabilities", losses);
+    words.retain(|(word, line)| {
+        let is_known = Capability::ALL.iter().any(|one| one.name() == *word);
+        if !is_known {
+            let known: Vec<&str> = Capability::ALL.iter().map(|one| one.name()).collect();
+            let why = format!("{word:?} is none of {}", known.join(", "));
+            losses.add(*line, inner.name("capabilities"), why);
+        }
+        is_known
+    });
+    words.into_iter().map(|(word, _)| word).collect()
+}
+
 fn families(section: &mut Section<'_>, models: &Models, names: &mut Names, losses: &mut Losses) -> Vec<Block> {
-    let entries = section.entry("families").map_or(&[][..], |entry| entry.node.entries());
+    let entries = section.mapping("families", losses);
     let naming = names.owners("families", entries, losses);
     let mut families = Vec::new();
     for (Entry { key, line, node }, naming) in entries.iter().zip(naming) {
@@ -275,9 +319,8 @@ fn policy(section: &mut Section<'_>, policy: &mut Block, losses: &mut Losses) ->
 }
 
 fn classes(inner: &mut Section<'_>, policy: &mut Block, losses: &mut Losses) -> Vec<Block> {
-    let entries = inner.entry("classes").map_or(&[][..], |entry| entry.node.entries());
     let mut blocks = Vec::new();
-    for Entry { key, line, node } in entries {
+    for Entry { key, line, node } in inner.mapping("classes", losses) {
         if !Class::ALL.iter().any(|class| class.name() == key) {
             losses.add(*line, format!("policy.classes.{key}"), "is none of interactive, background and batch");
             continue;

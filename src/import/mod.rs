@@ -57,6 +57,9 @@ impl Origin {
 /// Rewrites `text`, which stands in `file`. An error is the end of a sentence that begins with the file's name.
 pub fn import(origin: Origin, text: &str, file: &str, environment: &Environment<'_>) -> Result<Imported, String> {
     let root = yaml::parse(text).map_err(|wrong| wrong.to_string())?;
+    if !matches!(root.value, yaml::Value::Map(_)) {
+        return Err(format!("line {}: has to be a mapping of settings, found {}", root.line, root.kind()));
+    }
     let mut losses = Losses::default();
     let draft = match origin {
         Origin::GridCore => gridcore::read(&root, environment, &mut losses),

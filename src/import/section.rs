@@ -28,6 +28,15 @@ impl<'n> Section<'n> {
         (entry.node.value != Value::Null).then_some(entry)
     }
 
+    /// The entries of the mapping under a key; anything else there is a loss and reads as empty.
+    pub fn mapping(&mut self, key: &'static str, losses: &mut Losses) -> &'n [Entry] {
+        let Some(entry) = self.entry(key) else { return &[] };
+        if !matches!(entry.node.value, Value::Map(_)) {
+            losses.add(entry.line, self.name(key), format!("has to be a mapping, found {}", entry.node.kind()));
+        }
+        entry.node.entries()
+    }
+
     /// A key's dotted name.
     pub fn name(&self, key: &str) -> String {
         if self.trail.is_empty() { key.to_owned() } else { format!("{}.{key}", self.trail) }
@@ -43,9 +52,14 @@ impl<'n> Section<'n> {
 
     /// A list of single values, or one for all.
     pub fn texts(&mut self, key: &'static str, losses: &mut Losses) -> Vec<&'n str> {
+        self.placed_texts(key, losses).into_iter().map(|(text, _)| text).collect()
+    }
+
+    /// The same with the line of each.
+    pub fn placed_texts(&mut self, key: &'static str, losses: &mut Losses) -> Vec<(&'n str, usize)> {
         let Some(entry) = self.entry(key) else { return Vec::new() };
         if let Some(one) = entry.node.text() {
-            return vec![one];
+            return vec![(one, entry.node.line)];
         }
         if !matches!(entry.node.value, Value::List(_)) {
             losses.add(entry.line, self.name(key), format!("has to be a list, found {}", entry.node.kind()));
@@ -53,7 +67,7 @@ impl<'n> Section<'n> {
         let mut texts = Vec::new();
         for item in entry.node.items() {
             match item.text() {
-                Some(text) => texts.push(text),
+                Some(text) => texts.push((text, item.line)),
                 None => losses.add(item.line, self.name(key), format!("takes single values, found {}", item.kind())),
             }
         }
@@ -100,7 +114,8 @@ impl<'n> Section<'n> {
         None
     }
 
-    fn line(&self, key: &str) -> usize {
+    /// Where a key stands.
+    pub fn line(&self, key: &str) -> usize {
         self.entries.iter().find(|entry| entry.key == key).map_or(1, |entry| entry.line)
     }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use windtunnel_config::{Daemon, DaemonFile};
+use windtunnel_config::{Daemon, DaemonFile, Secret};
 
 use super::*;
 
@@ -66,6 +66,20 @@ fn what_cannot_be_a_configuration_is_an_error_and_not_a_file() {
     let refused = |origin, text: &str| import(origin, text, "config.yaml", &environment).unwrap_err();
     assert!(refused(Origin::LlamaSwap, "models: [").contains("is no YAML"));
     assert!(refused(Origin::GridCore, "server: { listen: nonsense }").contains("listen"));
+    for origin in [Origin::GridCore, Origin::LlamaSwap] {
+        for (text, found) in
+            [("hello", "a single value"), ("", "nothing"), ("# only this\n", "nothing"), ("- a", "a list")]
+        {
+            let wrong = refused(origin, text);
+            assert!(wrong.contains("mapping of settings") && wrong.contains(found), "{text:?}: {wrong}");
+        }
+        assert!(refused(origin, "models: {}\n---\nmodels: {}\n").contains("line 2: a second document"));
+    }
+}
+
+/// The keys of what was not taken over, with their lines.
+fn lost(origin: Origin, text: &str) -> Vec<String> {
+    imported(origin, text).losses.iter().map(|loss| format!("{} {}", loss.line, loss.key)).collect()
 }
 
 #[test]
@@ -77,6 +91,76 @@ fn no_setting_goes_unmentioned() {
             assert!(losses.iter().any(|loss| loss == key), "{key} is not among {losses:?}");
         }
     }
+}
+
+#[test]
+fn a_setting_of_the_wrong_kind_is_told_of() {
+    const MODEL: &str = "models:\n  m:\n    cmd: llama-server -m m.gguf\n";
+    let model = |text: &str| format!("{MODEL}    {text}\n");
+    for (text, loss) in [
+        ("models: [a]".to_owned(), "1 models"),
+        ("groups: [x]".to_owned(), "1 groups"),
+        ("macros: [m]".to_owned(), "1 macros"),
+        ("macros: { a: [m] }".to_owned(), "1 macros.a"),
+        ("apiKeys: { a: b }".to_owned(), "1 apiKeys"),
+        ("apiKeys:\n  - [a]".to_owned(), "2 apiKeys"),
+        ("hooks: [x]".to_owned(), "1 hooks"),
+        ("hooks: { on_start: {} }".to_owned(), "1 hooks.on_start"),
+        ("hooks:\n  on_startup:\n    preload: [a]".to_owned(), "3 hooks.on_startup.preload"),
+        ("groups:\n  g:\n    persistent: true\n    swap: false\n    members: [a]".to_owned(), "5 groups.g.members"),
+        ("routing: { router: { settings: { groups: x } } }".to_owned(), "1 routing.router.settings.groups"),
+        (model("env: [FOO]"), "4 models.m.env"),
+        (model("macros: [x]"), "4 models.m.macros"),
+        (model("macros: { x: [y] }"), "4 models.m.macros.x"),
+        (model("capabilities: { in: [smell] }"), "4 models.m.capabilities.in"),
+        (model("capabilities: { out: [image] }"), "4 models.m.capabilities.out"),
+    ] {
+        let losses = lost(Origin::LlamaSwap, &text);
+        assert!(losses.iter().any(|one| one == loss), "{text}: {losses:?}");
+    }
+    let model = |text: &str| format!("models:\n  m:\n    path: m.gguf\n    {text}\n");
+    for (text, loss) in [
+        ("models: [a]".to_owned(), "1 models"),
+        ("runtimes: a".to_owned(), "1 runtimes"),
+        ("families: [a]".to_owned(), "1 families"),
+        ("policy:\n  classes: [a]".to_owned(), "2 policy.classes"),
+        ("gpu: { simulated_total_mb: 5 }".to_owned(), "1 gpu.simulated_total_mb"),
+        ("runtimes:\n  simulation: { binary: x }".to_owned(), "2 runtimes.simulation.binary"),
+        (
+            "runtimes:\n  a:\n    type: llamacpp\n    load_timeout: 5m\n  b: { type: llamacpp }".to_owned(),
+            "4 runtimes.a.load_timeout",
+        ),
+        (model("runtime: nope"), "4 models.m.runtime"),
+        (model("capabilities: [chat, smell]"), "4 models.m.capabilities"),
+    ] {
+        let losses = lost(Origin::GridCore, &text);
+        assert!(losses.iter().any(|one| one == loss), "{text}: {losses:?}");
+    }
+}
+
+#[test]
+fn keys_of_llama_swap_are_all_kept() {
+    let environment = |name: &str| matches!(name, "A" | "B").then(|| name.to_lowercase());
+    let keys = |text: &str| {
+        let imported = import(Origin::LlamaSwap, text, "config.yaml", &environment);
+        let imported = imported.unwrap_or_else(|wrong| panic!("{wrong}"));
+        daemon(&imported).keys.into_iter().map(|key| key.secret).collect::<Vec<_>>()
+    };
+    let written = |text: &str| Secret::Inline(text.to_owned());
+    assert_eq!(keys("apiKeys: secret"), [written("secret")]);
+    assert_eq!(
+        keys("apiKeys: ['${env.A}', '${env.A}-${env.B}']"),
+        [Secret::Environment("A".to_owned()), written("a-b")]
+    );
+}
+
+#[test]
+fn models_may_be_named_by_their_aliases() {
+    let text = "models:\n  a:\n    cmd: llama-server -m a.gguf\n    aliases: [x]\n  b:\n    cmd: llama-server -m b.gguf\n    \
+        aliases: y\nhooks: { on_startup: { preload: [x] } }\ngroups: { g: { persistent: true, swap: false, members: [y] } }\n";
+    let models = daemon(&imported(Origin::LlamaSwap, text)).configuration.models;
+    let told: Vec<(bool, bool)> = models.iter().map(|model| (model.preload, model.pinned)).collect();
+    assert_eq!(told, [(true, false), (false, true)]);
 }
 
 #[test]

@@ -51,7 +51,7 @@ const MOST: usize = 100_000;
 /// The deepest that values may lie within each other.
 const DEEPEST: usize = 64;
 
-/// The first document of `text`; nothing at all is an empty mapping.
+/// The only document of `text`; nothing at all is [`Value::Null`].
 pub fn parse(text: &str) -> Result<Node, YamlError> {
     let mut building = Building::default();
     for event in Parser::new_from_str(text) {
@@ -59,12 +59,9 @@ pub fn parse(text: &str) -> Result<Node, YamlError> {
             line: wrong.marker().line(),
             what: format!("is no YAML: {}", wrong.info()),
         })?;
-        if matches!(event, Event::DocumentEnd) {
-            break;
-        }
         building.take(event, span.start.line())?;
     }
-    Ok(building.whole.unwrap_or(Node { line: 1, value: Value::Map(Vec::new()) }))
+    Ok(building.whole.unwrap_or(Node { line: 1, value: Value::Null }))
 }
 
 #[derive(Default)]
@@ -117,6 +114,9 @@ impl Building {
                 let meant = meant.ok_or_else(|| wrong(line, "an alias stands within what it stands for"))?;
                 self.values += size(&meant);
                 self.close(meant, 0)
+            }
+            Event::DocumentStart(_) if self.whole.is_some() => {
+                Err(wrong(line, "a second document begins, and a configuration is one"))
             }
             Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentStart(_) | Event::DocumentEnd => {
                 Ok(())
@@ -248,7 +248,8 @@ mod tests {
         assert_eq!(get(get(&root, "own"), "b").items().len(), 2);
         assert_eq!(get(&root, "own").entries()[0].line, 7);
         assert_eq!(get(&root, "none").value, Value::Null);
-        assert_eq!(parse("").unwrap().entries(), []);
+        assert_eq!(parse("").unwrap().value, Value::Null);
+        assert!(parse("---\na: 1\n...\n").is_ok());
     }
 
     #[test]
@@ -264,6 +265,7 @@ mod tests {
             ("<<: 3\n", 1, "takes mappings"),
             ("? [a]\n: 1\n", 1, "a key has to be a text"),
             ("a: &a [*a]\n", 1, "alias"),
+            ("a: 1\n---\nb: 2\n", 2, "second document"),
         ] {
             let wrong = parse(text).unwrap_err();
             assert!(wrong.what.contains(part), "{wrong}");

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::import::yaml::{Entry, Node, Value};
+use crate::import::{
+    losses::Losses,
+    yaml::{Entry, Node, Value},
+};
 
 /// The snippets in force, by name.
 #[derive(Clone, Debug, Default)]
@@ -19,12 +22,16 @@ const MOST: usize = 1000;
 const LONGEST: usize = 1 << 20;
 
 impl Macros {
-    /// These, and those of a mapping, which come first.
-    pub fn with(&self, more: &[Entry]) -> Macros {
+    /// These, and those of the mapping called `trail`, which come first.
+    pub fn with(&self, more: &[Entry], trail: &str, losses: &mut Losses) -> Macros {
         let mut all = self.clone();
-        for entry in more {
-            if let Some(text) = entry.node.text() {
-                all.set(&entry.key, text.trim());
+        for Entry { key, line, node } in more {
+            match node.text() {
+                Some(text) => all.set(key, text.trim()),
+                None => {
+                    let why = format!("has to be a single value, found {}", node.kind());
+                    losses.add(*line, format!("{trail}.{key}"), why);
+                }
             }
         }
         all

@@ -6,7 +6,7 @@
 mod macros;
 mod model;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use self::{
     macros::Macros,
@@ -25,7 +25,7 @@ use super::{
 pub fn read(root: &Node, environment: &Environment<'_>, losses: &mut Losses) -> Draft {
     let mut draft = Draft::default();
     let mut section = Section::new("", root, losses);
-    let macros = Macros::default().with(section.entry("macros").map_or(&[], |entry| entry.node.entries()));
+    let macros = Macros::default().with(section.mapping("macros", losses), "macros", losses);
     let mut server = server(&mut section, losses);
     let keys = keys(&mut section, &macros, environment, losses);
     let models = models(&mut section, &macros, environment, losses);
@@ -58,18 +58,18 @@ fn server(section: &mut Section<'_>, losses: &mut Losses) -> Block {
 
 /// Keys that stand in environment variables stay there.
 fn keys(section: &mut Section<'_>, macros: &Macros, environment: &Environment<'_>, losses: &mut Losses) -> Vec<Block> {
-    let Some(entry) = section.entry("apiKeys") else { return Vec::new() };
     let mut keys = Vec::new();
-    for (at, node) in (1..).zip(entry.node.items()) {
-        let Some(text) = node.text() else { continue };
+    for (at, (text, line)) in (1..).zip(section.placed_texts("apiKeys", losses)) {
         let mut key = Block::element("keys");
         key.set("name", format!("key{at}"));
         let variable = text.strip_prefix("${env.").and_then(|rest| rest.strip_suffix('}'));
+        // More than one variable is a text made of them, and none that the environment has.
+        let variable = variable.filter(|name| !name.contains(['$', '}']));
         match (variable, macros.expand(text, environment)) {
             (Some(variable), _) => key.set("env", variable),
             (None, Ok(secret)) => key.set("key", secret),
             (None, Err(why)) => {
-                losses.add(node.line, "apiKeys", why);
+                losses.add(line, "apiKeys", why);
                 continue;
             }
         }
@@ -84,46 +84,89 @@ fn models(section: &mut Section<'_>, macros: &Macros, environment: &Environment<
     let ttl = section.count("globalTTL", losses);
     let preload = preload(section, losses);
     let pinned = pinned(section, losses);
+    let entries = section.mapping("models", losses);
+    let expanded: Vec<Node> = entries.iter().map(|entry| expanded(entry, macros, environment, losses)).collect();
+    let known: Vec<(&str, &Node)> = entries.iter().map(|entry| entry.key.as_str()).zip(&expanded).collect();
+    let preload = meant(&preload, &known, losses);
+    let pinned = meant(&pinned, &known, losses);
     let around = Around { ttl, preload: &preload, pinned: &pinned };
-    let entries = section.entry("models").map_or(&[][..], |entry| entry.node.entries());
     let mut names = Names::default();
     let naming = names.owners("models", entries, losses);
     let mut reads = Vec::new();
-    for (Entry { key, line, node }, naming) in entries.iter().zip(naming) {
-        let own = node.entries().iter().find(|entry| entry.key == "macros");
-        let mut macros = macros.with(own.map_or(&[], |entry| entry.node.entries()));
-        macros.set("MODEL_ID", key);
-        let trail = format!("models.{key}");
-        let node = macros.expanded(node, environment, &mut |line, why| losses.add(line, trail.as_str(), why));
-        reads.push(model::read((key, *line), &node, &around, naming, &mut names, losses));
+    for ((Entry { key, line, .. }, node), naming) in entries.iter().zip(&expanded).zip(naming) {
+        reads.push(model::read((key, *line), node, &around, naming, &mut names, losses));
     }
     reads
 }
 
+/// A model with its macros put in.
+fn expanded(entry: &Entry, macros: &Macros, environment: &Environment<'_>, losses: &mut Losses) -> Node {
+    let Entry { key, node, .. } = entry;
+    let trail = format!("models.{key}");
+    let own = node.entries().iter().find(|entry| entry.key == "macros");
+    let own = own.map_or(&[][..], |entry| entry.node.entries());
+    let mut macros = macros.with(own, &format!("{trail}.macros"), losses);
+    macros.set("MODEL_ID", key);
+    macros.expanded(node, environment, &mut |line, why| losses.add(line, trail.as_str(), why))
+}
+
+/// A model that another section names.
+struct Named {
+    name: String,
+    line: usize,
+    key: String,
+}
+
+/// The models that are named, by their own names; nobody's name is a loss.
+fn meant(named: &[Named], models: &[(&str, &Node)], losses: &mut Losses) -> BTreeSet<String> {
+    let mut owners: BTreeMap<&str, &str> = models.iter().map(|(model, _)| (*model, *model)).collect();
+    for (model, node) in models {
+        let aliases = node.entries().iter().find(|entry| entry.key == "aliases").map(|entry| &entry.node);
+        let aliases =
+            aliases.into_iter().flat_map(|one| one.text().into_iter().chain(one.items().iter().filter_map(Node::text)));
+        for alias in aliases {
+            owners.entry(alias).or_insert(model);
+        }
+    }
+    let mut meant = BTreeSet::new();
+    for Named { name, line, key } in named {
+        match owners.get(name.as_str()) {
+            Some(model) => drop(meant.insert((*model).to_owned())),
+            None => losses.add(*line, key.as_str(), format!("there is no model {name:?}")),
+        }
+    }
+    meant
+}
+
 /// Models that are loaded at the start.
-fn preload(section: &mut Section<'_>, losses: &mut Losses) -> Vec<String> {
+fn preload(section: &mut Section<'_>, losses: &mut Losses) -> Vec<Named> {
     let Some(entry) = section.entry("hooks") else { return Vec::new() };
     let mut hooks = Section::new("hooks", &entry.node, losses);
-    let Some(entry) = hooks.entry("on_startup") else { return Vec::new() };
-    let mut startup = Section::new("hooks.on_startup", &entry.node, losses);
-    let preload = startup.texts("preload", losses).into_iter().map(str::to_owned).collect();
-    startup.lost("profile", "there are no profiles; names and aliases are fixed", losses);
-    startup.end(losses);
+    let mut preload = Vec::new();
+    if let Some(entry) = hooks.entry("on_startup") {
+        let mut startup = Section::new("hooks.on_startup", &entry.node, losses);
+        preload = named(&mut startup, "preload", losses);
+        startup.lost("profile", "there are no profiles; names and aliases are fixed", losses);
+        startup.end(losses);
+    }
     hooks.end(losses);
     preload
 }
 
+fn named(section: &mut Section<'_>, key: &'static str, losses: &mut Losses) -> Vec<Named> {
+    let texts = section.placed_texts(key, losses).into_iter();
+    texts.map(|(text, line)| Named { name: text.to_owned(), line, key: section.name(key) }).collect()
+}
+
 /// Models that nothing may unload: members of persistent groups that do not swap among themselves.
-fn pinned(section: &mut Section<'_>, losses: &mut Losses) -> Vec<String> {
+fn pinned(section: &mut Section<'_>, losses: &mut Losses) -> Vec<Named> {
     let mut pinned = Vec::new();
-    let mut of = |entry: &Entry, trail: &str, losses: &mut Losses| {
-        for Entry { key, line, node } in entry.node.entries() {
-            group(&format!("{trail}.{key}"), *line, node, &mut pinned, losses);
+    let mut of = |section: &mut Section<'_>, losses: &mut Losses| {
+        for Entry { key, line, node } in section.mapping("groups", losses) {
+            group(&format!("{}.{key}", section.name("groups")), *line, node, &mut pinned, losses);
         }
     };
-    if let Some(entry) = section.entry("groups") {
-        of(entry, "groups", losses);
-    }
+    of(section, losses);
     let Some(entry) = section.entry("routing") else { return pinned };
     let mut routing = Section::new("routing", &entry.node, losses);
     routing.lost(
@@ -136,9 +179,7 @@ fn pinned(section: &mut Section<'_>, losses: &mut Losses) -> Vec<String> {
         router.entry("use");
         if let Some(entry) = router.entry("settings") {
             let mut settings = Section::new("routing.router.settings", &entry.node, losses);
-            if let Some(entry) = settings.entry("groups") {
-                of(entry, "routing.router.settings.groups", losses);
-            }
+            of(&mut settings, losses);
             settings.lost("matrix", MEMORY_DECIDES, losses);
             settings.end(losses);
         }
@@ -150,11 +191,11 @@ fn pinned(section: &mut Section<'_>, losses: &mut Losses) -> Vec<String> {
 
 const MEMORY_DECIDES: &str = "memory decides what is loaded beside what, and `policy.eviction` what leaves";
 
-fn group(trail: &str, line: usize, node: &Node, pinned: &mut Vec<String>, losses: &mut Losses) {
+fn group(trail: &str, line: usize, node: &Node, pinned: &mut Vec<Named>, losses: &mut Losses) {
     let mut group = Section::new(trail, node, losses);
     let (swap, exclusive) = (group.flag("swap", losses), group.flag("exclusive", losses));
     let persistent = group.flag("persistent", losses).unwrap_or(false);
-    let members: Vec<String> = group.texts("members", losses).into_iter().map(str::to_owned).collect();
+    let members = named(&mut group, "members", losses);
     if persistent && swap == Some(false) {
         pinned.extend(members);
         if exclusive != Some(false) {

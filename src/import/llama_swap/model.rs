@@ -1,5 +1,7 @@
 //! One model of llama-swap: its command line taken apart, and its settings.
 
+use std::collections::BTreeSet;
+
 use super::macros::PORT;
 use crate::import::{
     command_line::{self, CommandLine, Purpose},
@@ -14,8 +16,8 @@ use crate::import::{
 pub struct Around<'a> {
     /// Seconds after which unused models go, unless they say otherwise.
     pub ttl: Option<u64>,
-    pub preload: &'a [String],
-    pub pinned: &'a [String],
+    pub preload: &'a BTreeSet<String>,
+    pub pinned: &'a BTreeSet<String>,
 }
 
 /// A model that was read.
@@ -115,10 +117,10 @@ fn write(
         block.set_list("aliases", &names.aliases(&aliases, line, &section.name("aliases"), losses));
     }
     block.set_list("capabilities", &capabilities(section, command.purpose, losses));
-    if around.pinned.iter().any(|one| one == name) {
+    if around.pinned.contains(name) {
         block.set("pinned", true);
     }
-    if around.preload.iter().any(|one| one == name) {
+    if around.preload.contains(name) {
         block.set("preload", true);
     }
     let own = section.count("ttl", losses);
@@ -129,10 +131,13 @@ fn write(
 
 fn environment(section: &mut Section<'_>, own: Vec<(String, String)>, losses: &mut Losses) -> Vec<(String, String)> {
     let mut all = own;
-    for text in section.texts("env", losses) {
-        if let Some((name, value)) = text.split_once('=') {
-            all.retain(|(other, _)| other != name);
-            all.push((name.to_owned(), value.to_owned()));
+    for (text, line) in section.placed_texts("env", losses) {
+        match text.split_once('=') {
+            Some((name, value)) => {
+                all.retain(|(other, _)| other != name);
+                all.push((name.to_owned(), value.to_owned()));
+            }
+            None => losses.add(line, section.name("env"), format!("has to be NAME=value, found {text:?}")),
         }
     }
     let line = section.entry("env").or_else(|| section.entry("cmd")).map_or(1, |entry| entry.line);
@@ -160,7 +165,8 @@ fn capabilities(section: &mut Section<'_>, purpose: Option<Purpose>, losses: &mu
     };
     let Some(entry) = section.entry("capabilities") else { return can };
     let mut inner = Section::new(section.name("capabilities"), &entry.node, losses);
-    let (takes, gives) = (inner.texts("in", losses), inner.texts("out", losses));
+    let takes = words(&mut inner, "in", &["text", "image", "audio"], losses);
+    let gives = words(&mut inner, "out", &["text"], losses);
     if inner.flag("reranker", losses) == Some(true) && !can.contains(&"rerank") {
         can.push("rerank");
     }
@@ -177,6 +183,20 @@ fn capabilities(section: &mut Section<'_>, purpose: Option<Purpose>, losses: &mu
     can
 }
 
+/// Those words of a list that mean something here.
+fn words<'n>(section: &mut Section<'n>, key: &'static str, known: &[&str], losses: &mut Losses) -> Vec<&'n str> {
+    let mut words = section.placed_texts(key, losses);
+    words.retain(|(word, line)| {
+        let is_known = known.contains(word);
+        if !is_known {
+            let why = format!("{word:?} has no counterpart; {} has one", known.join(", "));
+            losses.add(*line, section.name(key), why);
+        }
+        is_known
+    });
+    words.into_iter().map(|(word, _)| word).collect()
+}
+
 fn without_counterpart(section: &mut Section<'_>, losses: &mut Losses) {
     let proxy = section.entry("proxy");
     if let Some(entry) = proxy.filter(|entry| !entry.node.text().is_some_and(|text| text.contains(PORT))) {
@@ -189,7 +209,7 @@ fn without_counterpart(section: &mut Section<'_>, losses: &mut Losses) {
         losses.add(entry.line, section.name("checkEndpoint"), why);
     }
     // Read with the global ones.
-    section.entry("macros");
+    section.mapping("macros", losses);
     for (key, why) in [
         ("cmdStop", "processes are ended by TERM, and by KILL after `server.stop_grace`"),
         ("unloadTimeout", "`server.stop_grace` holds for all models"),
