@@ -2,6 +2,8 @@
 
 use toml_edit::{Array, InlineTable, Value};
 
+use super::losses::Place;
+
 /// A whole file.
 #[derive(Debug, Default)]
 pub struct Draft {
@@ -13,8 +15,43 @@ pub struct Draft {
 pub struct Block {
     header: String,
     remarks: Vec<String>,
-    entries: Vec<(String, Value)>,
+    entries: Vec<Entry>,
     shown: Shown,
+    /// Where what is set next was read.
+    from: Option<Place>,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    key: String,
+    value: Value,
+    from: Option<Place>,
+}
+
+/// A file as it is written, and where its lines come from.
+#[derive(Debug, Default)]
+pub struct Written {
+    pub text: String,
+    lines: usize,
+    /// The lines at which something begins, from 1 and in order, with where that was read.
+    begins: Vec<(usize, Option<Place>)>,
+}
+
+impl Written {
+    fn push(&mut self, text: &str) {
+        self.text.push_str(text);
+        self.lines += text.matches('\n').count();
+    }
+
+    fn begin(&mut self, from: Option<Place>) {
+        self.begins.push((self.lines + 1, from));
+    }
+
+    /// Where that was read which stands in a line.
+    pub fn place(&self, line: usize) -> Option<&Place> {
+        let begun = self.begins.partition_point(|(first, _)| *first <= line);
+        self.begins.get(begun.checked_sub(1)?)?.1.as_ref()
+    }
 }
 
 /// Whether a table is part of the configuration.
@@ -34,25 +71,22 @@ impl Draft {
     }
 
     /// The file, `head` being what it says of itself.
-    pub fn text(&self, head: &[String]) -> String {
-        let mut text: String = head.iter().map(|line| comment(line)).collect();
+    pub fn written(&self, head: &[String]) -> Written {
+        let mut written = Written::default();
+        head.iter().for_each(|line| written.push(&comment(line)));
         for section in &self.sections {
-            text.push('\n');
-            section.remarks.iter().for_each(|line| text.push_str(&comment(line)));
-            let own = section.own();
-            match section.shown {
-                Shown::InForce => text.push_str(&own),
-                Shown::AsComment => own.lines().for_each(|line| text.push_str(&comment(line))),
-            }
+            written.push("\n");
+            section.remarks.iter().for_each(|line| written.push(&comment(line)));
+            section.write(&mut written);
         }
-        text
+        written
     }
 }
 
 fn comment(text: &str) -> String {
-    let lines =
-        text.lines().map(|line| if line.is_empty() { "#\n".to_owned() } else { format!("# {}\n", clean(line)) });
-    lines.collect()
+    // An empty text is an empty line, which `lines` does not know.
+    let lines = text.lines().chain(text.is_empty().then_some(""));
+    lines.map(|line| if line.is_empty() { "#\n".to_owned() } else { format!("# {}\n", clean(line)) }).collect()
 }
 
 /// A comment may hold no control characters.
@@ -76,11 +110,17 @@ impl Block {
     }
 
     fn with(header: String) -> Block {
-        Block { header, remarks: Vec::new(), entries: Vec::new(), shown: Shown::InForce }
+        Block { header, remarks: Vec::new(), entries: Vec::new(), shown: Shown::InForce, from: None }
+    }
+
+    /// Says where what is set from now on was read.
+    pub fn from(&mut self, place: Place) -> &mut Block {
+        self.from = Some(place);
+        self
     }
 
     pub fn set(&mut self, key: &str, value: impl Into<Value>) {
-        self.entries.push((key.to_owned(), value.into()));
+        self.entries.push(Entry { key: key.to_owned(), value: value.into(), from: self.from.clone() });
     }
 
     /// Sets a key if there is something to set.
@@ -119,8 +159,19 @@ impl Block {
         self.shown == Shown::InForce
     }
 
-    fn own(&self) -> String {
-        let entries = self.entries.iter().map(|(key, value)| format!("{key} = {}\n", value.to_string().trim()));
-        format!("{}\n{}", self.header, entries.collect::<String>())
+    fn write(&self, written: &mut Written) {
+        written.begin(self.entries.first().and_then(|entry| entry.from.clone()));
+        self.line(&self.header, written);
+        for Entry { key, value, from } in &self.entries {
+            written.begin(from.clone());
+            self.line(&format!("{key} = {}", value.to_string().trim()), written);
+        }
+    }
+
+    fn line(&self, text: &str, written: &mut Written) {
+        match self.shown {
+            Shown::InForce => written.push(&format!("{text}\n")),
+            Shown::AsComment => text.lines().for_each(|line| written.push(&comment(line))),
+        }
     }
 }

@@ -1,11 +1,13 @@
 //! GridCore's configuration. It schedules by much the same ideas, so most of its keys have a counterpart.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use windtunnel_core::{Capability, Class};
 
 use super::{
     Environment,
     draft::{Block, Draft},
-    losses::Losses,
+    losses::{Losses, Place},
     names::{Names, Naming},
     section::Section,
     yaml::{Entry, Node},
@@ -20,9 +22,10 @@ pub fn read(root: &Node, environment: &Environment<'_>, losses: &mut Losses) -> 
     let device = gpu(&mut section, &mut policy, losses);
     let runtimes = runtimes(&mut section, environment, losses);
     if let [only] = &runtimes[..] {
-        server.set_some("llama_server", only.binary.clone());
-        server.set_some("start_limit", only.load_timeout.clone());
-        server.set_list("args", &only.args);
+        let place = |key: &str, line| Place { line, key: format!("runtimes.{}.{key}", only.name) };
+        server.from(place("binary", only.line)).set_some("llama_server", only.binary.clone());
+        server.from(place("load_timeout", only.timeout_line)).set_some("start_limit", only.load_timeout.clone());
+        server.from(place("default_args", only.line)).set_list("args", &only.args);
     }
     let mut names = Names::default();
     let models = models(&mut section, &runtimes, environment, &mut names, losses);
@@ -40,7 +43,8 @@ fn server(section: &mut Section<'_>, losses: &mut Losses) -> Block {
     let mut server = Block::table("server");
     let Some(entry) = section.entry("server") else { return server };
     let mut inner = Section::new("server", &entry.node, losses);
-    if let Some(listen) = inner.text("listen", losses) {
+    if let Some(listen) = inner.text("listen", losses).filter(|listen| !listen.is_empty()) {
+        server.from(inner.place("listen"));
         // Without an address Go listens on every one.
         let listen = if listen.starts_with(':') { format!("0.0.0.0{listen}") } else { listen.to_owned() };
         let here = ["127.", "localhost:", "[::1]:"].iter().any(|start| listen.starts_with(start));
@@ -60,13 +64,15 @@ fn gpu(section: &mut Section<'_>, policy: &mut Block, losses: &mut Losses) -> Op
     let entry = section.entry("gpu")?;
     let mut gpu = Section::new("gpu", &entry.node, losses);
     let mebibytes = |count: u64| format!("{count}MiB");
-    policy.set_some("limit", gpu.count("vram_limit_mb", losses).map(mebibytes));
-    policy.set_some("headroom", gpu.count("headroom_mb", losses).filter(|count| *count > 0).map(mebibytes));
+    let limit = gpu.some("vram_limit_mb", losses).map(mebibytes);
+    policy.from(gpu.place("vram_limit_mb")).set_some("limit", limit);
+    let headroom = gpu.some("headroom_mb", losses).map(mebibytes);
+    policy.from(gpu.place("headroom_mb")).set_some("headroom", headroom);
     let mut block = Block::element("devices");
-    block.set("name", "gpu");
-    let device = gpu.text("device", losses);
+    let device = gpu.text("device", losses).filter(|device| !device.is_empty());
+    block.from(gpu.place("device")).set("name", "gpu");
     let simulated = match device {
-        Some("simulation") => gpu.count("simulated_total_mb", losses),
+        Some("simulation") => gpu.some("simulated_total_mb", losses),
         Some(_) | None => {
             gpu.lost("simulated_total_mb", "the device is not simulated", losses);
             None
@@ -80,7 +86,7 @@ fn gpu(section: &mut Section<'_>, policy: &mut Block, losses: &mut Losses) -> Op
         }
         Some("simulation") => {
             block.set("backend", "simulated");
-            block.set("memory", mebibytes(simulated.unwrap_or(16384)));
+            block.from(gpu.place("simulated_total_mb")).set("memory", mebibytes(simulated.unwrap_or(16384)));
             true
         }
         Some(text) => match text.strip_prefix("nvidia:").and_then(|index| index.parse::<u16>().ok()) {
@@ -91,7 +97,7 @@ fn gpu(section: &mut Section<'_>, policy: &mut Block, losses: &mut Losses) -> Op
             }
             None => {
                 losses.add(
-                    entry.line,
+                    gpu.line("device"),
                     "gpu.device",
                     format!("{text:?} is no device that is known; all that are found are used"),
                 );
@@ -99,10 +105,14 @@ fn gpu(section: &mut Section<'_>, policy: &mut Block, losses: &mut Losses) -> Op
             }
         },
     };
-    match (gpu.duration("poll_interval", losses), named) {
-        (Some(poll), true) => block.set("poll", poll),
+    match (gpu.duration("poll_interval", losses).filter(|poll| poll != "0s"), named) {
+        (Some(poll), true) => block.from(gpu.place("poll_interval")).set("poll", poll),
         (Some(poll), false) if poll != "500ms" => {
-            losses.add(entry.line, "gpu.poll_interval", "stands with a device: name it in [[devices]] and set `poll`");
+            losses.add(
+                gpu.line("poll_interval"),
+                "gpu.poll_interval",
+                "stands with a device: name it in [[devices]] and set `poll`",
+            );
         }
         (Some(_) | None, _) => {}
     }
@@ -113,6 +123,8 @@ fn gpu(section: &mut Section<'_>, policy: &mut Block, losses: &mut Losses) -> Op
 /// How processes are started.
 struct Runtime {
     name: String,
+    /// Where it stands.
+    line: usize,
     binary: Option<String>,
     args: Vec<String>,
     load_timeout: Option<String>,
@@ -126,9 +138,10 @@ fn runtimes(section: &mut Section<'_>, environment: &Environment<'_>, losses: &m
     let mut runtimes = Vec::new();
     for Entry { key, line, node } in section.mapping("runtimes", losses) {
         let mut inner = Section::new(format!("runtimes.{key}"), node, losses);
-        let kind = inner.text("type", losses).unwrap_or(key);
+        let kind = inner.text("type", losses).filter(|kind| !kind.is_empty()).unwrap_or(key);
         let mut runtime = Runtime {
             name: key.clone(),
+            line: *line,
             binary: None,
             args: Vec::new(),
             load_timeout: None,
@@ -140,12 +153,12 @@ fn runtimes(section: &mut Section<'_>, environment: &Environment<'_>, losses: &m
             "llamacpp" => {
                 runtime.binary = inner.text("binary", losses).map(|path| home(path, environment));
                 runtime.args = inner.texts("default_args", losses).into_iter().map(str::to_owned).collect();
-                runtime.load_timeout = inner.duration("load_timeout", losses);
+                runtime.load_timeout = inner.duration("load_timeout", losses).filter(|limit| limit != "0s");
                 inner.lost("simulated_request_delay", "its requests are not simulated", losses);
                 runtimes.push(runtime);
             }
             "simulation" => {
-                let delay = inner.duration("simulated_request_delay", losses);
+                let delay = inner.duration("simulated_request_delay", losses).filter(|delay| delay != "0s");
                 runtime.delay = Some(delay.unwrap_or_else(|| "50ms".to_owned()));
                 for key in ["binary", "default_args", "load_timeout"] {
                     inner.lost(key, "no process is started where everything is simulated", losses);
@@ -169,6 +182,7 @@ fn runtimes(section: &mut Section<'_>, environment: &Environment<'_>, losses: &m
 }
 
 type Models = Vec<(String, Block)>;
+type Runtimes<'a> = BTreeMap<&'a str, &'a Runtime>;
 
 fn models(
     section: &mut Section<'_>,
@@ -179,6 +193,7 @@ fn models(
 ) -> Models {
     let entries = section.mapping("models", losses);
     let naming = names.owners("models", entries, losses);
+    let runtimes: Runtimes<'_> = runtimes.iter().map(|runtime| (runtime.name.as_str(), runtime)).collect();
     let mut models = Vec::new();
     for (Entry { key, line, node }, naming) in entries.iter().zip(naming) {
         let trail = format!("models.{key}");
@@ -187,7 +202,7 @@ fn models(
         if naming == Naming::Refused {
             block.put_aside();
         }
-        model(&mut block, &mut inner, (*line, runtimes), environment, names, losses);
+        model(&mut block, &mut inner, (*line, &runtimes), environment, names, losses);
         inner.end(losses);
         models.push((key.clone(), block));
     }
@@ -197,13 +212,14 @@ fn models(
 fn model(
     block: &mut Block,
     inner: &mut Section<'_>,
-    (line, runtimes): (usize, &[Runtime]),
+    (line, runtimes): (usize, &Runtimes<'_>),
     environment: &Environment<'_>,
     names: &mut Names,
     losses: &mut Losses,
 ) {
-    let named = inner.text("runtime", losses);
-    let runtime = named.and_then(|name| runtimes.iter().find(|one| one.name == name));
+    block.from(Place { line, key: inner.name("path") });
+    let named = inner.text("runtime", losses).filter(|name| !name.is_empty());
+    let runtime = named.and_then(|name| runtimes.get(name).copied());
     if let (Some(name), None) = (named, runtime) {
         let why = format!("there is no runtime {name:?} that can be used; `server.llama_server` starts it");
         losses.add(inner.line("runtime"), inner.name("runtime"), why);
@@ -215,24 +231,31 @@ fn model(
         losses.add(line, inner.name("path"), "is missing; the model is left out");
         block.put_aside();
     }
-    block.set_some("gguf", path.filter(|_| simulated.is_none()));
-    block.set_some("mmproj", inner.text("mmproj", losses).map(|path| home(path, environment)));
+    if path.is_some() {
+        block.from(inner.place("path")).set_some("gguf", path.filter(|_| simulated.is_none()));
+    }
+    let mmproj = inner.text("mmproj", losses).map(|path| home(path, environment));
+    block.from(inner.place("mmproj")).set_some("mmproj", mmproj);
     // What GridCore takes where nothing is said.
     let count = |count: Option<u64>, standard| i64::try_from(count.unwrap_or(standard)).unwrap_or(i64::MAX);
-    block.set("ctx", count(inner.count("ctx", losses), 4096));
-    block.set("slots", count(inner.count("parallel", losses), 1));
+    let (ctx, slots) = (inner.some("ctx", losses), inner.some("parallel", losses));
+    block.from(inner.place("ctx")).set("ctx", count(ctx, 4096));
+    block.from(inner.place("parallel")).set("slots", count(slots, 1));
     let several = runtimes.len() > 1;
     let standing = runtime.filter(|_| several).map_or(&[][..], |runtime| &runtime.args);
     let own = inner.texts("args", losses);
     let args: Vec<&str> = standing.iter().map(String::as_str).chain(own).collect();
-    block.set_list("args", &args);
-    block.set_some("runtime", runtime.filter(|_| several).and_then(|runtime| runtime.binary.clone()));
-    block.set_list("capabilities", &capabilities(inner, losses));
+    block.from(inner.place("args")).set_list("args", &args);
+    let binary = runtime.filter(|_| several).and_then(|runtime| runtime.binary.clone());
+    block.from(inner.place("runtime")).set_some("runtime", binary);
+    block.from(inner.place("capabilities")).set_list("capabilities", &capabilities(inner, losses));
     let aliases: Vec<String> = inner.texts("aliases", losses).into_iter().map(str::to_owned).collect();
     if block.is_in_force() {
+        block.from(inner.place("aliases"));
         block.set_list("aliases", &names.aliases(&aliases, line, &inner.name("aliases"), losses));
     }
     let (pinned, preload) = (inner.flag("pinned", losses) == Some(true), inner.flag("preload", losses) == Some(true));
+    block.from(inner.place(if pinned { "pinned" } else { "preload" }));
     if pinned {
         block.set("pinned", true);
     }
@@ -242,6 +265,7 @@ fn model(
     }
     if let Some(delay) = simulated {
         let service = [("kind", "slots"), ("prefill_fixed", delay), ("decode_alpha", "1ns"), ("prefill_slice", delay)];
+        block.from(inner.place("simulated_vram_mb"));
         block.set("footprint", format!("{}MiB", footprint.unwrap_or(0).max(1)));
         block.set("service", service.into_iter().collect::<toml_edit::InlineTable>());
         inner.lost("simulated_load_time", "the time of a load stands with the device: `devices.load`", losses);
@@ -267,6 +291,8 @@ fn capabilities<'n>(inner: &mut Section<'n>, losses: &mut Losses) -> Vec<&'n str
 fn families(section: &mut Section<'_>, models: &Models, names: &mut Names, losses: &mut Losses) -> Vec<Block> {
     let entries = section.mapping("families", losses);
     let naming = names.owners("families", entries, losses);
+    let served: BTreeSet<&str> =
+        models.iter().filter(|(_, block)| block.is_in_force()).map(|(name, _)| name.as_str()).collect();
     let mut families = Vec::new();
     for (Entry { key, line, node }, naming) in entries.iter().zip(naming) {
         let trail = format!("families.{key}");
@@ -275,10 +301,14 @@ fn families(section: &mut Section<'_>, models: &Models, names: &mut Names, losse
         let mut variants = toml_edit::Array::new();
         for quality in ["preferred", "balanced", "compact"] {
             let Some(model) = inner.text(quality, losses) else { continue };
-            if models.iter().any(|(name, block)| name == model && block.is_in_force()) {
+            if served.contains(model) {
                 variants.push(toml_edit::InlineTable::from_iter([("model", model), ("quality", quality)]));
             } else {
-                losses.add(*line, inner.name(quality), format!("there is no model {model:?}; the variant is left out"));
+                losses.add(
+                    inner.line(quality),
+                    inner.name(quality),
+                    format!("there is no model {model:?}; the variant is left out"),
+                );
             }
         }
         if variants.is_empty() {
@@ -287,7 +317,7 @@ fn families(section: &mut Section<'_>, models: &Models, names: &mut Names, losse
         if variants.is_empty() || naming == Naming::Refused {
             block.put_aside();
         }
-        block.set("variants", variants);
+        block.from(Place { line: *line, key: trail.clone() }).set("variants", variants);
         let aliases: Vec<String> = inner.texts("aliases", losses).into_iter().map(str::to_owned).collect();
         if block.is_in_force() {
             block.set_list("aliases", &names.aliases(&aliases, *line, &inner.name("aliases"), losses));
@@ -302,18 +332,22 @@ fn families(section: &mut Section<'_>, models: &Models, names: &mut Names, losse
 fn policy(section: &mut Section<'_>, policy: &mut Block, losses: &mut Losses) -> Vec<Block> {
     let Some(entry) = section.entry("policy") else { return Vec::new() };
     let mut inner = Section::new("policy", &entry.node, losses);
-    policy.set_some("default_class", inner.text("default_class", losses));
+    let default = inner.text("default_class", losses).filter(|class| !class.is_empty());
+    policy.from(inner.place("default_class")).set_some("default_class", default);
     let classes = classes(&mut inner, policy, losses);
     // There zero stands for the default of these.
     let idle = inner.duration("interactive_idle_before_background", losses).filter(|idle| idle != "0s");
-    policy.set_some("interactive_idle", idle);
-    policy.set_some("background_max_starvation", inner.duration("background_max_starvation", losses));
-    policy.set_some("background_share", inner.number("background_share", losses));
-    policy.set_some("batch_max_starvation", inner.duration("batch_max_starvation", losses));
-    policy.set_some("min_residency", inner.duration("min_residency", losses));
-    policy.set_some("eviction", inner.text("eviction", losses));
-    let chunk = inner.count("embedding_chunk_size", losses).filter(|chunk| *chunk > 0);
-    policy.set_some("embedding_chunk", chunk.and_then(|chunk| i64::try_from(chunk).ok()));
+    policy.from(inner.place("interactive_idle_before_background")).set_some("interactive_idle", idle);
+    for key in ["background_max_starvation", "batch_max_starvation", "min_residency"] {
+        let span = inner.duration(key, losses);
+        policy.from(inner.place(key)).set_some(key, span);
+    }
+    let share = inner.number("background_share", losses);
+    policy.from(inner.place("background_share")).set_some("background_share", share);
+    let eviction = inner.text("eviction", losses).filter(|eviction| !eviction.is_empty());
+    policy.from(inner.place("eviction")).set_some("eviction", eviction);
+    let chunk = inner.some("embedding_chunk_size", losses).and_then(|chunk| i64::try_from(chunk).ok());
+    policy.from(inner.place("embedding_chunk_size")).set_some("embedding_chunk", chunk);
     inner.end(losses);
     classes
 }
@@ -329,10 +363,11 @@ fn classes(inner: &mut Section<'_>, policy: &mut Block, losses: &mut Losses) -> 
         let mut block = Block::table(&format!("policy.classes.{key}"));
         // The weights of both only count in proportion: 100, 30 and 10 there are 1, 0.3 and 0.1 here.
         let priority = class.number("priority", losses).filter(|priority| *priority > 0.0);
-        block.set_some("weight", priority.map(|priority| priority / 100.0));
+        block.from(class.place("priority")).set_some("weight", priority.map(|priority| priority / 100.0));
         match key.as_str() {
             "interactive" => {
-                policy.set_some("hot_ttl", class.duration("hot_ttl", losses).filter(|ttl| ttl != "0s"));
+                let hot = class.duration("hot_ttl", losses).filter(|ttl| ttl != "0s");
+                policy.from(class.place("hot_ttl")).set_some("hot_ttl", hot);
             }
             _ => class.lost("hot_ttl", "only interactive work makes models hot", losses),
         }

@@ -2,6 +2,15 @@
 
 use std::fmt;
 
+/// Where a setting stands in the file that is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// From 1.
+    pub line: usize,
+    /// Its dotted name.
+    pub key: String,
+}
+
 /// A setting that was not taken over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loss {

@@ -25,7 +25,10 @@ use std::path::Path;
 use windtunnel_config::DaemonFile;
 
 pub use self::losses::Loss;
-use self::losses::Losses;
+use self::{
+    draft::Written,
+    losses::{Losses, Place},
+};
 use crate::inventory;
 
 /// Whose configuration it is.
@@ -66,9 +69,9 @@ pub fn import(origin: Origin, text: &str, file: &str, environment: &Environment<
         Origin::LlamaSwap => llama_swap::read(&root, environment, &mut losses),
     };
     let losses = losses.sorted();
-    let text = draft.text(&head(origin, file, &losses));
-    proved(&text)?;
-    Ok(Imported { text, losses })
+    let written = draft.written(&head(origin, file, &losses));
+    proved(&written, file)?;
+    Ok(Imported { text: written.text, losses })
 }
 
 fn head(origin: Origin, file: &str, losses: &[Loss]) -> Vec<String> {
@@ -83,11 +86,17 @@ fn head(origin: Origin, file: &str, losses: &[Loss]) -> Vec<String> {
     head
 }
 
-/// What is written has to be a configuration.
-fn proved(text: &str) -> Result<(), String> {
-    let file = DaemonFile::parse(text, Path::new("imported"));
-    let read = file.and_then(|file| file.resolve(&[], &[inventory::no_device()]));
-    read.map(drop).map_err(|wrong| format!("says something that our configuration cannot: {wrong}"))
+/// What is written has to be a configuration. What is wrong with it is told by the keys and lines that it was read from.
+fn proved(written: &Written, file: &str) -> Result<(), String> {
+    let read = DaemonFile::parse(&written.text, Path::new("imported"));
+    let read = read.and_then(|file| file.resolve(&[], &[inventory::no_device()]));
+    let Err(wrong) = read else { return Ok(()) };
+    let told =
+        wrong.problems().iter().map(|problem| match problem.position.and_then(|(line, _)| written.place(line)) {
+            Some(Place { line, key }) => format!("line {line}: `{key}` cannot be taken over: {}", problem.message),
+            None => format!("says something that our configuration cannot: {problem}"),
+        });
+    Err(told.collect::<Vec<_>>().join(&format!("\n{file}: ")))
 }
 
 #[cfg(test)]

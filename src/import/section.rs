@@ -2,7 +2,7 @@
 
 use super::{
     duration,
-    losses::Losses,
+    losses::{Losses, Place},
     yaml::{Entry, Node, Value},
 };
 
@@ -83,6 +83,11 @@ impl<'n> Section<'n> {
         }
     }
 
+    /// The same where zero stands for "as usual" too.
+    pub fn some(&mut self, key: &'static str, losses: &mut Losses) -> Option<u64> {
+        self.count(key, losses).filter(|count| *count > 0)
+    }
+
     pub fn number(&mut self, key: &'static str, losses: &mut Losses) -> Option<f64> {
         let text = self.text(key, losses)?;
         match text.trim().parse::<f64>() {
@@ -112,6 +117,11 @@ impl<'n> Section<'n> {
     fn unread<T>(&self, key: &str, right: &str, found: &str, losses: &mut Losses) -> Option<T> {
         losses.add(self.line(key), self.name(key), format!("has to be {right}, found {found:?}"));
         None
+    }
+
+    /// Where a key stands, by its dotted name.
+    pub fn place(&self, key: &str) -> Place {
+        Place { line: self.line(key), key: self.name(key) }
     }
 
     /// Where a key stands.

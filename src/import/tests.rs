@@ -139,6 +139,42 @@ fn a_setting_of_the_wrong_kind_is_told_of() {
 }
 
 #[test]
+fn zero_and_nothing_stand_for_what_is_usual() {
+    let text = "server: { listen: '' }\ngpu: { device: '', vram_limit_mb: 0, headroom_mb: 0, poll_interval: 0s }\n\
+        runtimes: { llamacpp: { type: '', load_timeout: 0s } }\n\
+        models:\n  m: { runtime: llamacpp, path: m.gguf, ctx: 0, parallel: 0 }\n\
+        policy: { default_class: '', eviction: '', embedding_chunk_size: 0, min_residency: 0s }\n";
+    let bare = "runtimes: { llamacpp: { } }\nmodels:\n  m: { runtime: llamacpp, path: m.gguf }\n\
+        policy: { min_residency: 0s }\n";
+    let (given, bare) = (imported(Origin::GridCore, text), imported(Origin::GridCore, bare));
+    assert_eq!((given.text, given.losses), (bare.text, bare.losses));
+}
+
+#[test]
+fn what_cannot_be_taken_over_is_named_as_it_was_written() {
+    let environment = |_: &str| None;
+    for (origin, text, told) in [
+        (Origin::GridCore, "server:\n  listen: nonsense\n", "line 2: `server.listen`"),
+        (Origin::GridCore, "policy:\n  min_residency: 1s\n  eviction: lfu\n", "line 3: `policy.eviction`"),
+        (Origin::GridCore, "policy:\n  background_share: 0\n", "line 2: `policy.background_share`"),
+        (
+            Origin::GridCore,
+            "models:\n  other: {}\n  m:\n    path: m.gguf\n    ctx: 99999999999\n",
+            "line 5: `models.m.ctx`",
+        ),
+        (
+            Origin::LlamaSwap,
+            "models:\n  m:\n    cmd: llama-server -m m.gguf\n    env: ['A B=1']\n    ttl: 99999999999999\n",
+            "line 5: `models.m.ttl`",
+        ),
+    ] {
+        let wrong = import(origin, text, "config.yaml", &environment).map(|imported| imported.text);
+        let wrong = wrong.expect_err("it cannot be taken over");
+        assert!(wrong.starts_with("line ") && wrong.contains(told), "{text}: {wrong}");
+    }
+}
+
+#[test]
 fn keys_of_llama_swap_are_all_kept() {
     let environment = |name: &str| matches!(name, "A" | "B").then(|| name.to_lowercase());
     let keys = |text: &str| {

@@ -4,7 +4,10 @@
 //! keys (`<<`) are resolved. A file is a few hundred lines that somebody wrote, and one that pretends to be more is refused
 //! before it grows: aliases can make gigabytes of a hundred bytes.
 
-use std::{collections::BTreeMap, fmt};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use saphyr_parser::{Event, Parser, ScalarStyle};
 
@@ -48,6 +51,8 @@ impl fmt::Display for YamlError {
 
 /// The most values of a file, those that aliases repeat counted again.
 const MOST: usize = 100_000;
+/// The most bytes that their texts and keys may have together, those that aliases repeat counted again.
+pub const LONGEST: usize = 8 << 20;
 /// The deepest that values may lie within each other.
 const DEEPEST: usize = 64;
 
@@ -69,7 +74,14 @@ struct Building {
     open: Vec<Open>,
     anchors: BTreeMap<usize, Node>,
     whole: Option<Node>,
+    size: Size,
+}
+
+/// How much a file holds.
+#[derive(Clone, Copy, Default)]
+struct Size {
     values: usize,
+    bytes: usize,
 }
 
 /// A list or mapping that has not ended.
@@ -81,13 +93,14 @@ struct Open {
 
 enum Holds {
     List(Vec<Node>),
-    Map { entries: Vec<Entry>, merged: Vec<Node>, key: Option<(String, usize)> },
+    Map { entries: Vec<Entry>, names: BTreeSet<String>, merged: Vec<Node>, key: Option<(String, usize)> },
 }
 
 impl Building {
     fn take(&mut self, event: Event<'_>, line: usize) -> Result<(), YamlError> {
         match event {
             Event::Scalar(text, style, anchor, _) => {
+                self.count(Size { values: 1, bytes: text.len() }, line)?;
                 let plain = style == ScalarStyle::Plain;
                 let value = match &*text {
                     "" | "~" | "null" | "Null" | "NULL" if plain => Value::Null,
@@ -97,14 +110,15 @@ impl Building {
             }
             Event::SequenceStart(anchor, _) => self.open(line, anchor, Holds::List(Vec::new())),
             Event::MappingStart(anchor, _) => {
-                self.open(line, anchor, Holds::Map { entries: Vec::new(), merged: Vec::new(), key: None })
+                let (entries, names, merged) = (Vec::new(), BTreeSet::new(), Vec::new());
+                self.open(line, anchor, Holds::Map { entries, names, merged, key: None })
             }
             Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
                 Some(Open { line, anchor, holds: Holds::List(list) }) => {
                     self.close(Node { line, value: Value::List(list) }, anchor)
                 }
-                Some(Open { line, anchor, holds: Holds::Map { entries, merged, .. } }) => {
-                    let value = Value::Map(with_merged(entries, &merged)?);
+                Some(Open { line, anchor, holds: Holds::Map { entries, names, merged, .. } }) => {
+                    let value = Value::Map(with_merged(entries, names, &merged)?);
                     self.close(Node { line, value }, anchor)
                 }
                 None => Ok(()),
@@ -112,7 +126,8 @@ impl Building {
             Event::Alias(anchor) => {
                 let meant = self.anchors.get(&anchor).cloned();
                 let meant = meant.ok_or_else(|| wrong(line, "an alias stands within what it stands for"))?;
-                self.values += size(&meant);
+                // It is counted before it is copied once more.
+                self.count(size(&meant), line)?;
                 self.close(meant, 0)
             }
             Event::DocumentStart(_) if self.whole.is_some() => {
@@ -128,28 +143,26 @@ impl Building {
         if self.open.len() == DEEPEST {
             return Err(wrong(line, &format!("lies more than {DEEPEST} levels deep")));
         }
+        self.count(Size { values: 1, bytes: 0 }, line)?;
         self.open.push(Open { line, anchor, holds });
         Ok(())
     }
 
     /// A value is complete: it goes where it belongs.
     fn close(&mut self, node: Node, anchor: usize) -> Result<(), YamlError> {
-        self.values += 1;
-        if self.values > MOST {
-            return Err(wrong(node.line, &format!("the file has more than {MOST} values")));
-        }
         // Zero is the parser's word for none.
         if anchor != 0 {
+            self.count(size(&node), node.line)?;
             self.anchors.insert(anchor, node.clone());
         }
         match self.open.last_mut().map(|open| &mut open.holds) {
             None => self.whole = Some(node),
             Some(Holds::List(list)) => list.push(node),
-            Some(Holds::Map { entries, merged, key }) => match key.take() {
+            Some(Holds::Map { entries, names, merged, key }) => match key.take() {
                 None => *key = Some(key_of(&node)?),
                 Some((name, _)) if name == "<<" => merged.push(node),
                 Some((name, line)) => {
-                    if entries.iter().any(|entry| entry.key == name) {
+                    if !names.insert(name.clone()) {
                         return Err(wrong(line, &format!("`{name}` is given twice")));
                     }
                     entries.push(Entry { key: name, line, node });
@@ -157,6 +170,25 @@ impl Building {
             },
         }
         Ok(())
+    }
+}
+
+impl Building {
+    fn count(&mut self, more: Size, line: usize) -> Result<(), YamlError> {
+        self.size = self.size.and(more);
+        if self.size.values > MOST {
+            return Err(wrong(line, &format!("the file has more than {MOST} values")));
+        }
+        if self.size.bytes > LONGEST {
+            return Err(wrong(line, &format!("the file's values have more than {LONGEST} bytes")));
+        }
+        Ok(())
+    }
+}
+
+impl Size {
+    fn and(self, other: Size) -> Size {
+        Size { values: self.values + other.values, bytes: self.bytes + other.bytes }
     }
 }
 
@@ -169,7 +201,7 @@ fn key_of(node: &Node) -> Result<(String, usize), YamlError> {
 }
 
 /// The entries, and those of `merged` mappings whose keys they do not have.
-fn with_merged(mut entries: Vec<Entry>, merged: &[Node]) -> Result<Vec<Entry>, YamlError> {
+fn with_merged(mut entries: Vec<Entry>, mut names: BTreeSet<String>, merged: &[Node]) -> Result<Vec<Entry>, YamlError> {
     for node in merged {
         let maps = match &node.value {
             Value::List(list) => list.as_slice(),
@@ -177,21 +209,22 @@ fn with_merged(mut entries: Vec<Entry>, merged: &[Node]) -> Result<Vec<Entry>, Y
         };
         for map in maps {
             let Value::Map(more) = &map.value else { return Err(wrong(map.line, "`<<` takes mappings")) };
-            for entry in more {
-                if !entries.iter().any(|other| other.key == entry.key) {
-                    entries.push(entry.clone());
-                }
-            }
+            entries.extend(more.iter().filter(|entry| names.insert(entry.key.clone())).cloned());
         }
     }
     Ok(entries)
 }
 
-fn size(node: &Node) -> usize {
+fn size(node: &Node) -> Size {
+    let own = Size { values: 1, bytes: 0 };
     match &node.value {
-        Value::Null | Value::Text(_) => 1,
-        Value::List(list) => 1 + list.iter().map(size).sum::<usize>(),
-        Value::Map(entries) => 1 + entries.iter().map(|entry| size(&entry.node)).sum::<usize>(),
+        Value::Null => own,
+        Value::Text(text) => Size { bytes: text.len(), ..own },
+        Value::List(list) => list.iter().map(size).fold(own, Size::and),
+        Value::Map(entries) => {
+            let each = entries.iter().map(|entry| size(&entry.node).and(Size { values: 0, bytes: entry.key.len() }));
+            each.fold(own, Size::and)
+        }
     }
 }
 
@@ -257,10 +290,12 @@ mod tests {
         let bomb: String = (1..12).fold("a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n".to_owned(), |text, at| {
             format!("{text}a{at}: &a{at} [{}]\n", vec![format!("*a{}", at - 1); 10].join(","))
         });
+        let long = format!("a: &a {}\nb: [{}]\nc: [*a, *a]\n", "x".repeat(1 << 20), vec!["*a"; 5].join(", "));
         for (text, line, part) in [
             ("a: 1\nb: 2\na: 3\n", 3, "given twice"),
             ("a: [1\nb: 2", 2, "is no YAML"),
-            (bomb.as_str(), 4, "more than 100000 values"),
+            (bomb.as_str(), 5, "more than 100000 values"),
+            (long.as_str(), 3, "more than 8388608 bytes"),
             (&"[".repeat(100), 1, "levels deep"),
             ("<<: 3\n", 1, "takes mappings"),
             ("? [a]\n: 1\n", 1, "a key has to be a text"),

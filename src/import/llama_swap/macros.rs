@@ -7,9 +7,10 @@ use crate::import::{
     yaml::{Entry, Node, Value},
 };
 
-/// The snippets in force, by name.
-#[derive(Clone, Debug, Default)]
-pub struct Macros {
+/// The snippets in force, by name: own ones come before those around them.
+#[derive(Debug, Default)]
+pub struct Macros<'m> {
+    around: Option<&'m Macros<'m>>,
     texts: BTreeMap<String, String>,
 }
 
@@ -21,10 +22,10 @@ const MOST: usize = 1000;
 /// No text of a configuration is longer.
 const LONGEST: usize = 1 << 20;
 
-impl Macros {
+impl Macros<'_> {
     /// These, and those of the mapping called `trail`, which come first.
-    pub fn with(&self, more: &[Entry], trail: &str, losses: &mut Losses) -> Macros {
-        let mut all = self.clone();
+    pub fn with(&self, more: &[Entry], trail: &str, losses: &mut Losses) -> Macros<'_> {
+        let mut all = Macros { around: Some(self), texts: BTreeMap::new() };
         for Entry { key, line, node } in more {
             match node.text() {
                 Some(text) => all.set(key, text.trim()),
@@ -39,6 +40,11 @@ impl Macros {
 
     pub fn set(&mut self, name: &str, text: &str) {
         self.texts.insert(name.to_owned(), text.to_owned());
+    }
+
+    fn text(&self, name: &str) -> Option<&str> {
+        let own = self.texts.get(name).map(String::as_str);
+        own.or_else(|| self.around.and_then(|around| around.text(name)))
     }
 
     /// The text with every snippet put in; an error names one that there is none of.
@@ -59,9 +65,8 @@ impl Macros {
                     continue;
                 }
                 None => self
-                    .texts
-                    .get(name)
-                    .cloned()
+                    .text(name)
+                    .map(str::to_owned)
                     .ok_or_else(|| format!("names a macro ${{{name}}} that is not defined"))?,
             };
             done.push_str(before);
@@ -73,33 +78,46 @@ impl Macros {
         Err("has macros that name themselves".to_owned())
     }
 
-    /// A value with every text in it expanded; texts that cannot be are told of and stay.
+    /// A value with every text in it expanded; texts that cannot be, or for which there is no `room`, are told of and stay.
     pub fn expanded(
         &self,
         node: &Node,
         environment: &dyn Fn(&str) -> Option<String>,
+        room: &mut usize,
         tell: &mut dyn FnMut(usize, String),
     ) -> Node {
         let value = match &node.value {
             Value::Null => Value::Null,
-            Value::Text(text) => Value::Text(self.expand(text, environment).unwrap_or_else(|wrong| {
-                tell(node.line, wrong);
-                text.clone()
-            })),
-            Value::List(list) => Value::List(list.iter().map(|item| self.expanded(item, environment, tell)).collect()),
+            Value::Text(text) => {
+                let put = self.expand(text, environment).and_then(|put| within(put, room));
+                Value::Text(put.unwrap_or_else(|wrong| {
+                    tell(node.line, wrong);
+                    text.clone()
+                }))
+            }
+            Value::List(list) => {
+                Value::List(list.iter().map(|item| self.expanded(item, environment, room, tell)).collect())
+            }
             Value::Map(entries) => Value::Map(
                 entries
                     .iter()
                     .map(|Entry { key, line, node }| Entry {
-                        key: self.expand(key, environment).unwrap_or_else(|_| key.clone()),
+                        key: self.expand(key, environment).and_then(|key| within(key, room)).unwrap_or(key.clone()),
                         line: *line,
-                        node: self.expanded(node, environment, tell),
+                        node: self.expanded(node, environment, room, tell),
                     })
                     .collect(),
             ),
         };
         Node { line: node.line, value }
     }
+}
+
+/// The text, if there is room for it.
+fn within(text: String, room: &mut usize) -> Result<String, String> {
+    let left = room.checked_sub(text.len());
+    *room = left.ok_or("is longer than a whole file may be, with all macros put in")?;
+    Ok(text)
 }
 
 /// The text before the first `${name}`, the name, and the text after it.
@@ -130,5 +148,11 @@ mod tests {
         assert!(expand("${none}").unwrap_err().contains("${none}"));
         assert!(expand("${env.NONE}").unwrap_err().contains("NONE"));
         assert!(expand("${loop}").unwrap_err().contains("themselves"));
+        let text = Node { line: 3, value: Value::Text("${ctx}".to_owned()) };
+        let (mut room, mut told) = (10, Vec::new());
+        let list = Node { line: 2, value: Value::List(vec![text; 3]) };
+        let put = macros.expanded(&list, &environment, &mut room, &mut |line, _| told.push(line));
+        let put: Vec<&str> = put.items().iter().filter_map(Node::text).collect();
+        assert_eq!((put, told), (vec!["4096", "4096", "${ctx}"], vec![3]));
     }
 }

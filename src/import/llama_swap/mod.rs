@@ -15,22 +15,23 @@ use self::{
 use super::{
     Environment,
     draft::{Block, Draft},
-    losses::Losses,
+    losses::{Losses, Place},
     names::Names,
     section::Section,
-    yaml::{Entry, Node},
+    yaml::{Entry, LONGEST, Node},
 };
 
 /// Reads a file.
 pub fn read(root: &Node, environment: &Environment<'_>, losses: &mut Losses) -> Draft {
     let mut draft = Draft::default();
     let mut section = Section::new("", root, losses);
-    let macros = Macros::default().with(section.mapping("macros", losses), "macros", losses);
+    let nothing = Macros::default();
+    let macros = nothing.with(section.mapping("macros", losses), "macros", losses);
     let mut server = server(&mut section, losses);
     let keys = keys(&mut section, &macros, environment, losses);
     let models = models(&mut section, &macros, environment, losses);
     let usual = most_common(&models);
-    server.set_some("llama_server", usual.clone());
+    server.from(section.place("models")).set_some("llama_server", usual.clone());
     draft.push(server);
     keys.into_iter().for_each(|key| draft.push(key));
     for Read { mut block, program } in models {
@@ -48,20 +49,25 @@ fn server(section: &mut Section<'_>, losses: &mut Losses) -> Block {
     let mut server = Block::table("server");
     if let Some(seconds) = section.count("healthCheckTimeout", losses) {
         // Less than that counts as that.
-        server.set("start_limit", format!("{}s", seconds.max(15)));
+        server.from(section.place("healthCheckTimeout")).set("start_limit", format!("{}s", seconds.max(15)));
     }
-    if let Some(seconds) = section.count("unloadTimeout", losses).filter(|seconds| *seconds > 0) {
-        server.set("stop_grace", format!("{seconds}s"));
+    if let Some(seconds) = section.some("unloadTimeout", losses) {
+        server.from(section.place("unloadTimeout")).set("stop_grace", format!("{seconds}s"));
     }
     server
 }
 
 /// Keys that stand in environment variables stay there.
-fn keys(section: &mut Section<'_>, macros: &Macros, environment: &Environment<'_>, losses: &mut Losses) -> Vec<Block> {
+fn keys(
+    section: &mut Section<'_>,
+    macros: &Macros<'_>,
+    environment: &Environment<'_>,
+    losses: &mut Losses,
+) -> Vec<Block> {
     let mut keys = Vec::new();
     for (at, (text, line)) in (1..).zip(section.placed_texts("apiKeys", losses)) {
         let mut key = Block::element("keys");
-        key.set("name", format!("key{at}"));
+        key.from(Place { line, key: "apiKeys".to_owned() }).set("name", format!("key{at}"));
         let variable = text.strip_prefix("${env.").and_then(|rest| rest.strip_suffix('}'));
         // More than one variable is a text made of them, and none that the environment has.
         let variable = variable.filter(|name| !name.contains(['$', '}']));
@@ -80,12 +86,19 @@ fn keys(section: &mut Section<'_>, macros: &Macros, environment: &Environment<'_
     keys
 }
 
-fn models(section: &mut Section<'_>, macros: &Macros, environment: &Environment<'_>, losses: &mut Losses) -> Vec<Read> {
+fn models(
+    section: &mut Section<'_>,
+    macros: &Macros<'_>,
+    environment: &Environment<'_>,
+    losses: &mut Losses,
+) -> Vec<Read> {
     let ttl = section.count("globalTTL", losses);
     let preload = preload(section, losses);
     let pinned = pinned(section, losses);
     let entries = section.mapping("models", losses);
-    let expanded: Vec<Node> = entries.iter().map(|entry| expanded(entry, macros, environment, losses)).collect();
+    let mut room = LONGEST;
+    let mut expanded = |entry| expanded(entry, macros, environment, &mut room, losses);
+    let expanded: Vec<Node> = entries.iter().map(&mut expanded).collect();
     let known: Vec<(&str, &Node)> = entries.iter().map(|entry| entry.key.as_str()).zip(&expanded).collect();
     let preload = meant(&preload, &known, losses);
     let pinned = meant(&pinned, &known, losses);
@@ -100,14 +113,20 @@ fn models(section: &mut Section<'_>, macros: &Macros, environment: &Environment<
 }
 
 /// A model with its macros put in.
-fn expanded(entry: &Entry, macros: &Macros, environment: &Environment<'_>, losses: &mut Losses) -> Node {
+fn expanded(
+    entry: &Entry,
+    macros: &Macros<'_>,
+    environment: &Environment<'_>,
+    room: &mut usize,
+    losses: &mut Losses,
+) -> Node {
     let Entry { key, node, .. } = entry;
     let trail = format!("models.{key}");
     let own = node.entries().iter().find(|entry| entry.key == "macros");
     let own = own.map_or(&[][..], |entry| entry.node.entries());
     let mut macros = macros.with(own, &format!("{trail}.macros"), losses);
     macros.set("MODEL_ID", key);
-    macros.expanded(node, environment, &mut |line, why| losses.add(line, trail.as_str(), why))
+    macros.expanded(node, environment, room, &mut |line, why| losses.add(line, trail.as_str(), why))
 }
 
 /// A model that another section names.

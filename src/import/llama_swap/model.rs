@@ -6,7 +6,7 @@ use super::macros::PORT;
 use crate::import::{
     command_line::{self, CommandLine, Purpose},
     draft::Block,
-    losses::Losses,
+    losses::{Losses, Place},
     names::{Names, Naming},
     section::Section,
     yaml::Node,
@@ -104,19 +104,23 @@ fn write(
     names: &mut Names,
     losses: &mut Losses,
 ) {
-    block.set_some("gguf", command.gguf);
+    block.from(section.place("cmd")).set_some("gguf", command.gguf);
     block.set_some("mmproj", command.mmproj);
     block.set_some("ctx", command.ctx.map(i64::from));
     block.set_some("slots", command.slots.map(i64::from));
     block.set_list("args", &command.args);
+    block.from(section.place("env"));
     block.set_texts("env", &environment(section, command.environment, losses));
     let mut aliases: Vec<String> = command.aliases.into_iter().filter(|alias| alias != name).collect();
     aliases.extend(section.texts("aliases", losses).into_iter().map(str::to_owned));
     aliases.dedup();
     if block.is_in_force() {
+        block.from(section.place("aliases"));
         block.set_list("aliases", &names.aliases(&aliases, line, &section.name("aliases"), losses));
     }
+    block.from(section.place("capabilities"));
     block.set_list("capabilities", &capabilities(section, command.purpose, losses));
+    block.from(Place { line, key: format!("models.{name}") });
     if around.pinned.contains(name) {
         block.set("pinned", true);
     }
@@ -125,7 +129,7 @@ fn write(
     }
     let own = section.count("ttl", losses);
     if let Some(seconds) = own.or(around.ttl).filter(|seconds| *seconds > 0) {
-        block.set("idle_ttl", format!("{seconds}s"));
+        block.from(section.place("ttl")).set("idle_ttl", format!("{seconds}s"));
     }
 }
 
@@ -133,13 +137,15 @@ fn environment(section: &mut Section<'_>, own: Vec<(String, String)>, losses: &m
     let mut all = own;
     for (text, line) in section.placed_texts("env", losses) {
         match text.split_once('=') {
-            Some((name, value)) => {
-                all.retain(|(other, _)| other != name);
-                all.push((name.to_owned(), value.to_owned()));
-            }
+            Some((name, value)) => all.push((name.to_owned(), value.to_owned())),
             None => losses.add(line, section.name("env"), format!("has to be NAME=value, found {text:?}")),
         }
     }
+    // Of several with one name the last holds.
+    let mut names = BTreeSet::new();
+    all.reverse();
+    all.retain(|(name, _)| names.insert(name.clone()));
+    all.reverse();
     let line = section.entry("env").or_else(|| section.entry("cmd")).map_or(1, |entry| entry.line);
     let key = section.name("env");
     all.retain(|(name, _)| {
