@@ -10,7 +10,7 @@ mod base;
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
-use windtunnel_config::{Backend, Daemon, DaemonFile, Override, ScenarioFile, Service, to_toml};
+use windtunnel_config::{Backend, Daemon, DaemonFile, Override, ScenarioFile, Service, launch_keys, to_toml};
 use windtunnel_core::{Bytes, DeviceId, DeviceKind, ModelId, Ppm, Span};
 
 pub use base::completed;
@@ -34,8 +34,6 @@ const LOAD: (&str, &str) = ("1s", "2GiB/s");
 const EXIT: (&str, &str) = ("200ms", "100ms");
 /// The ratio one, in millionths.
 const ONE: u128 = 1_000_000;
-/// Keys of a model that say how its process is started.
-const LAUNCH: [&str; 6] = ["gguf", "mmproj", "ctx", "args", "env", "runtime"];
 
 /// A configuration that can be simulated, and what of it is not in its file.
 pub struct Imagined {
@@ -199,7 +197,8 @@ fn model(
     let mut say = |what: String| assumed.push(format!("models.{name}: {what}"));
     let here: Vec<&Known> = known.iter().filter(|one| one.model == id).collect();
     let from_file = table.contains_key("gguf");
-    table.retain(|key, _| !LAUNCH.contains(&key.as_str()));
+    let launch = launch_keys();
+    table.retain(|key, _| !launch.contains(&key.as_str()));
     if let Some((bytes, origin)) = footprint(&here, from_file) {
         match origin {
             Origin::Configured => {}

@@ -30,5 +30,5 @@ pub use fault::{Fault, FaultKind, MonitorTrouble, Occurrence};
 pub use form::{did_you_mean, reference_config, schema_config, schema_scenario};
 pub use recorded::{policy_settings, scenario_of};
 pub use scenario::*;
-pub use sections::{PolicyKey, policy_keys};
+pub use sections::{PolicyKey, launch_keys, policy_keys};
 pub use source::{DaemonFile, Override, ScenarioFile, to_toml};

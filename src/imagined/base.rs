@@ -13,8 +13,7 @@ use crate::{failure::Failure, session::Session};
 /// The scenario at `path`, which is `file`, over a base in which nothing is missing. What was assumed for it is told.
 pub fn completed(path: &Path, file: ScenarioFile, session: &Session) -> Result<ScenarioFile, Failure> {
     let Some(base) = file.base().filter(|_| file.lacks_cards()) else { return Ok(file) };
-    let own = DaemonFile::load(path)?.document(&[])?;
-    let mut document = DaemonFile::load(&base)?.document(&[])?;
+    let Some((own, mut document)) = file.layers()? else { return Ok(file) };
     lay(&mut document, &own);
     let daemon = DaemonFile::parse(&to_toml(&document), &base)?;
     let (document, assumed) = simulated(&daemon, &base, &[], session)?;
@@ -22,7 +21,7 @@ pub fn completed(path: &Path, file: ScenarioFile, session: &Session) -> Result<S
     if !assumed.is_empty() {
         session.remark("`windtunnel bench` measures what is assumed here");
     }
-    Ok(ScenarioFile::load_over(path, &to_toml(&document))?)
+    Ok(file.over(path, &to_toml(&document))?)
 }
 
 /// Lays what the scenario says of devices, and of models that the base has, over the base.

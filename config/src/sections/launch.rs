@@ -22,6 +22,11 @@ pub(super) const ENV: Key = Key::new("env", Shape::Texts, "environment variables
 pub(super) const RUNTIME: Key =
     Key::scalar("runtime", Scalar::Name, "its program, instead of that of `[server]`: a path, or a name on PATH");
 
+/// The names of all of these.
+pub fn launch_keys() -> [&'static str; 6] {
+    [GGUF, MMPROJ, CTX, ARGS, ENV, RUNTIME].map(|key| key.name)
+}
+
 /// Reads how a model is started; `standing` are arguments of every model.
 pub(crate) fn read(section: &Section<'_>, standing: &[String]) -> Launch {
     let own = section.texts("args").unwrap_or_default();

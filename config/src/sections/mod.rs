@@ -30,6 +30,7 @@ use crate::scenario::Scenario;
 use crate::source::{Place, Table};
 
 pub(crate) use distribution::MOST;
+pub use launch::launch_keys;
 pub use policy::{PolicyKey, policy_keys};
 
 const TITLE: Key =

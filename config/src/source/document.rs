@@ -3,9 +3,11 @@
 //! The tree is JSON's: tables are objects, whose keys keep their order. Times and sizes stay the texts they are in a file,
 //! so a tree that was read, written and read again is the same scenario.
 
+use std::path::Path;
+
 use serde_json::{Map, Value as Json};
 
-use super::{DaemonFile, Node, Override, ScenarioFile, Table, Value};
+use super::{DaemonFile, Node, Override, ScenarioFile, SourceFile, Table, Value, file::parse};
 use crate::error::ConfigError;
 use crate::sections::CONFIGURATION;
 
@@ -18,6 +20,16 @@ impl ScenarioFile {
         let mut root = self.overlaid(overrides)?;
         root.entries.retain(|entry| entry.key != "base");
         Ok(plain_table(&root))
+    }
+
+    /// Its own document and that of its base, as they were read; `None`: it has no base.
+    ///
+    /// # Errors
+    /// Those of reading it, which then has failed before.
+    pub fn layers(&self) -> Result<Option<(Json, Json)>, ConfigError> {
+        let [own, base, ..] = self.sources.as_slice() else { return Ok(None) };
+        let plain = |file: &SourceFile| parse(&file.text, Path::new(&file.name), &mut Vec::new());
+        Ok(Some((plain_table(&plain(own)?), plain_table(&plain(base)?))))
     }
 
     /// Whether it holds nothing but what a daemon's configuration holds too, and so asks for nothing.

@@ -5,9 +5,7 @@
 
 use super::file::{WHOLE, says_service};
 use super::{Entry, Node, Table, Value};
-
-/// Keys of a model that say how its process is started: nothing is started here, and its files may be elsewhere.
-const LAUNCH: [&str; 6] = ["gguf", "mmproj", "ctx", "args", "env", "runtime"];
+use crate::sections::launch_keys;
 
 /// Fills in what an endpoint has of itself.
 pub(super) fn fill_in(root: &mut Table) {
@@ -52,7 +50,9 @@ fn asked_for(root: &Table, key: &str) -> Vec<String> {
 
 /// Gives a model a service where it has none.
 fn serve(model: &mut Table) {
-    model.entries.retain(|entry| !LAUNCH.contains(&entry.key.as_str()));
+    // Nothing is started here, and its files may be elsewhere.
+    let launch = launch_keys();
+    model.entries.retain(|entry| !launch.contains(&entry.key.as_str()));
     if model.get("footprint").is_none() {
         model.entries.retain(|entry| !matches!(entry.key.as_str(), "estimate" | "measured"));
     }

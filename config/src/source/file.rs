@@ -21,7 +21,7 @@ use crate::sections::{self, CONFIGURATION, SCENARIO};
 /// A scenario's document, laid over its base where it names one. Nothing but its syntax has been looked at.
 #[derive(Clone, Debug)]
 pub struct ScenarioFile {
-    sources: Vec<SourceFile>,
+    pub(super) sources: Vec<SourceFile>,
     root: Table,
     folder: PathBuf,
     title: String,
@@ -47,17 +47,17 @@ pub(super) const WHOLE: Place = Place { source: 0, start: 0, end: 0 };
 impl ScenarioFile {
     /// Reads the file at `path`, and its base.
     pub fn load(path: &Path) -> Result<ScenarioFile, ConfigError> {
-        ScenarioFile::parse(&ScenarioFile::text_of(path)?, path)
-    }
-
-    /// Reads the file at `path`, over `base` in place of what the file that it names holds.
-    pub fn load_over(path: &Path, base: &str) -> Result<ScenarioFile, ConfigError> {
-        ScenarioFile::parse_over(&ScenarioFile::text_of(path)?, path, Some(base))
-    }
-
-    fn text_of(path: &Path) -> Result<String, ConfigError> {
         let bytes = read(path).map_err(|wrong| ConfigError::whole("the scenario", wrong))?;
-        decoded(bytes, path, &mut Vec::new())
+        ScenarioFile::parse(&decoded(bytes, path, &mut Vec::new())?, path)
+    }
+
+    /// The same file, which was read at `path`, over `base` in place of what its base held.
+    ///
+    /// # Errors
+    /// If `base` is no configuration.
+    pub fn over(&self, path: &Path, base: &str) -> Result<ScenarioFile, ConfigError> {
+        let own = self.sources.first().map_or("", |file| &file.text);
+        ScenarioFile::parse_over(own, path, Some(base))
     }
 
     /// Reads `text` as if it stood at `origin`, which names it in messages and is where relative paths start.
