@@ -1,11 +1,18 @@
 //! Journals in several files: `run.jsonl` is followed by `run.0002.jsonl`, then by `run.0003.jsonl` and so on.
 //!
-//! Names sorted as text put the first file last, so files are ordered by their number.
+//! Names sorted as text put the first file last, so files are ordered by their number. Numbers that look like years are left
+//! out: `run.2026.jsonl` is a journal that somebody named so, and no part of `run.jsonl`.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs,
+    ops::Range,
+    path::{Path, PathBuf},
+};
 
 /// The digits that a number has at least.
 const DIGITS: usize = 4;
+/// Numbers that stand in no name.
+const YEARS: Range<u32> = 1900..2100;
 
 /// File number `number` of the journal that begins in `path`: `run.jsonl` as `run.0002.jsonl`. The first is `path` itself.
 pub fn numbered(path: &Path, number: u32) -> PathBuf {
@@ -13,7 +20,7 @@ pub fn numbered(path: &Path, number: u32) -> PathBuf {
         return path.to_owned();
     }
     let extension = path.extension().map_or_else(String::new, |one| format!(".{}", one.to_string_lossy()));
-    path.with_extension(format!("{number:0DIGITS$}{extension}"))
+    path.with_extension(format!("{}{extension}", digits(number)))
 }
 
 /// The same paths with the files of each journal in their order, where its first one stood.
@@ -39,8 +46,15 @@ pub fn left_out<P: AsRef<Path>>(paths: &[P]) -> Vec<String> {
 
 /// The last file there is of the journal that begins in `path`, and its number.
 pub fn latest(path: &Path) -> (PathBuf, u32) {
-    let later = (2..u32::MAX).map(|number| (numbered(path, number), number)).take_while(|(path, _)| path.exists());
-    later.last().unwrap_or_else(|| (path.to_owned(), 1))
+    // Files in between may have been removed.
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let beside = fs::read_dir(folder).into_iter().flatten().flatten();
+    let numbers = beside.filter_map(|entry| {
+        let (first, number) = place(&path.with_file_name(entry.file_name()));
+        (first == path).then_some(number)
+    });
+    let number = numbers.max().unwrap_or(1);
+    (numbered(path, number), number)
 }
 
 /// The first file of the journal that a file belongs to, and the file's number.
@@ -58,9 +72,17 @@ fn place(path: &Path) -> (PathBuf, u32) {
     }
 }
 
-fn number(digits: &str) -> Option<u32> {
-    let number = digits.parse().ok().filter(|number| *number >= 2)?;
-    (digits == format!("{number:0DIGITS$}")).then_some(number)
+/// A number as it stands in a name.
+fn digits(number: u32) -> String {
+    let shown = if number < YEARS.start { number } else { number.saturating_add(YEARS.end - YEARS.start) };
+    format!("{shown:0DIGITS$}")
+}
+
+/// The number that stands in a name as this.
+fn number(shown: &str) -> Option<u32> {
+    let read: u32 = shown.parse().ok().filter(|read| *read >= 2 && !YEARS.contains(read))?;
+    let number = if read < YEARS.start { read } else { read - (YEARS.end - YEARS.start) };
+    (shown == digits(number)).then_some(number)
 }
 
 #[cfg(test)]
@@ -69,13 +91,26 @@ mod tests {
 
     #[test]
     fn later_files_are_numbered_before_the_extension() {
-        for (first, number, file) in
-            [("a/run.jsonl", 2, "a/run.0002.jsonl"), ("run", 12, "run.0012"), ("v.jsonl", 12_345, "v.12345.jsonl")]
-        {
+        for (first, number, file) in [
+            ("a/run.jsonl", 2, "a/run.0002.jsonl"),
+            ("run", 12, "run.0012"),
+            ("v.jsonl", 12_145, "v.12345.jsonl"),
+            ("v.jsonl", 1899, "v.1899.jsonl"),
+            ("v.jsonl", 1900, "v.2100.jsonl"),
+        ] {
             assert_eq!(numbered(Path::new(first), number), Path::new(file));
             assert_eq!(place(Path::new(file)), (PathBuf::from(first), number));
         }
-        for alone in ["run.jsonl", "run.2.jsonl", "run.0001.jsonl", "run.v2.jsonl", "-", "run"] {
+        for alone in [
+            "run.jsonl",
+            "run.2.jsonl",
+            "run.0001.jsonl",
+            "run.v2.jsonl",
+            "run.1900.jsonl",
+            "run.2026.jsonl",
+            "-",
+            "run",
+        ] {
             assert_eq!(place(Path::new(alone)), (PathBuf::from(alone), 1));
         }
     }
@@ -85,5 +120,22 @@ mod tests {
         let given = ["v.0002.jsonl", "v.0010.jsonl", "v.jsonl", "-", "a/v.0002.jsonl", "a/v.jsonl", "b.jsonl"];
         let ordered = ["v.jsonl", "v.0002.jsonl", "v.0010.jsonl", "-", "a/v.jsonl", "a/v.0002.jsonl", "b.jsonl"];
         assert_eq!(in_order(&given), ordered.map(PathBuf::from));
+        let years = ["run.2026.jsonl", "run.2025.jsonl"];
+        assert_eq!(in_order(&years), years.map(PathBuf::from));
+    }
+
+    #[test]
+    fn the_latest_file_is_found_although_one_in_between_was_removed() {
+        let folder = std::env::temp_dir().join(format!("windtunnel-rotation-{}", std::process::id()));
+        drop(fs::remove_dir_all(&folder));
+        fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("run.jsonl");
+        assert_eq!(latest(&path), (path.clone(), 1));
+        for file in ["run.jsonl", "run.0003.jsonl", "run.0005.jsonl", "run.2026.jsonl", "other.0009.jsonl", "run.0007"]
+        {
+            fs::write(folder.join(file), "").unwrap();
+        }
+        assert_eq!(latest(&path), (folder.join("run.0005.jsonl"), 5));
+        fs::remove_dir_all(&folder).unwrap();
     }
 }
