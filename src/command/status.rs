@@ -24,21 +24,37 @@ const LATEST: usize = 20;
 const WIDTH: usize = 100;
 
 pub fn run(args: &StatusArgs, session: &Session) -> Result<(), Failure> {
+    let shown = shown(args, session.format)?;
     let operator = operator(&args.daemon.url, args.daemon.secret.secret()?, PATIENCE)?;
     let (status, events) = operator.status().and_then(|status| Ok((status, operator.events(0)?)))?;
-    match (args.watch, session.format) {
-        (_, Format::Csv) => {
-            Err(Failure::BadInput("--format: `status` is no table; table and json are there".to_owned()))
-        }
-        (true, Format::Json) => Err(Failure::BadInput("--watch shows a terminal; leave --format away".to_owned())),
-        (true, Format::Table) if !std::io::stdout().is_terminal() => {
-            Err(Failure::BadInput("--watch needs a terminal; without it `status` prints once".to_owned()))
-        }
-        (true, Format::Table) => {
+    match shown {
+        Shown::Terminal => {
             watch(operator, args.daemon.url.clone(), (status, events), &session.control).map_err(Failure::from)
         }
-        (false, Format::Json) => print(&format!("{}\n", json!({ "status": status, "events": events }))),
-        (false, Format::Table) => print(&whole(&args.daemon.url, &status, &events)),
+        Shown::Json => print(&format!("{}\n", json!({ "status": status, "events": events }))),
+        Shown::Page => print(&whole(&args.daemon.url, &status, &events)),
+    }
+}
+
+/// How it is shown.
+enum Shown {
+    Terminal,
+    Json,
+    Page,
+}
+
+/// What is asked for, if it can be had: no daemon is asked for what cannot be shown.
+fn shown(args: &StatusArgs, format: Format) -> Result<Shown, Failure> {
+    let wrong = |why: &str| Err(Failure::BadInput(why.to_owned()));
+    match (args.watch, format) {
+        (_, Format::Csv) => wrong("--format: `status` is no table; table and json are there"),
+        (true, Format::Json) => wrong("--watch shows a terminal; leave --format away"),
+        (true, Format::Table) if !std::io::stdout().is_terminal() => {
+            wrong("--watch needs a terminal; without it `status` prints once")
+        }
+        (true, Format::Table) => Ok(Shown::Terminal),
+        (false, Format::Json) => Ok(Shown::Json),
+        (false, Format::Table) => Ok(Shown::Page),
     }
 }
 

@@ -29,9 +29,9 @@ type News = Result<(Status, Events), AskError>;
 /// Watches until a key or a signal ends it. The terminal is given back on every way out, a panic too.
 pub fn watch(operator: Operator, address: String, first: (Status, Events), control: &Control) -> io::Result<()> {
     let (say, news) = mpsc::channel();
-    let last = first.1.last;
+    let mut seen = Seen { now_ms: first.0.now_ms, last: first.1.last };
     // It ends with the first news that nobody takes.
-    thread::spawn(move || ask(&operator, last, &say));
+    thread::spawn(move || ask(&operator, &mut seen, &say));
     let palette = if std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()) {
         Palette::Plain
     } else {
@@ -44,16 +44,34 @@ pub fn watch(operator: Operator, address: String, first: (Status, Events), contr
     ratatui::try_restore().and(watched)
 }
 
-fn ask(operator: &Operator, mut last: u64, say: &Sender<News>) {
+/// How far a daemon was listened to.
+struct Seen {
+    now_ms: u64,
+    last: u64,
+}
+
+fn ask(operator: &Operator, seen: &mut Seen, say: &Sender<News>) {
     loop {
         thread::sleep(EVERY);
-        let news = operator.status().and_then(|status| Ok((status, operator.events(last)?)));
-        if let Ok((_, events)) = &news {
-            last = events.last;
-        }
+        let news = operator.status().and_then(|status| {
+            let events = seen.following(status.now_ms, |after| operator.events(after))?;
+            Ok((status, events))
+        });
         if say.send(news).is_err() {
             return;
         }
+    }
+}
+
+impl Seen {
+    /// What came since. A daemon that was started anew counts from the beginning again, and all it has is new.
+    fn following(&mut self, now_ms: u64, ask: impl Fn(u64) -> Result<Events, AskError>) -> Result<Events, AskError> {
+        let mut events = ask(if now_ms < self.now_ms { 0 } else { self.last })?;
+        if events.last < self.last && now_ms >= self.now_ms {
+            events = ask(0)?;
+        }
+        *self = Seen { now_ms, last: events.last };
+        Ok(events)
     }
 }
 
@@ -110,4 +128,31 @@ fn ends(event: &Event, screen: &mut Screen) -> bool {
         _ => {}
     }
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_daemon_that_was_started_anew_is_listened_to_from_its_beginning() {
+        let daemon = |lines: &[&str]| {
+            let lines: Vec<String> = lines.iter().map(|&line| line.to_owned()).collect();
+            move |after: u64| {
+                let after = usize::try_from(after).unwrap_or(usize::MAX);
+                Ok(Events { last: lines.len() as u64, lines: lines.iter().skip(after).cloned().collect() })
+            }
+        };
+        let told = |seen: &mut Seen, now_ms, lines: &[&str]| {
+            seen.following(now_ms, daemon(lines)).unwrap_or_else(|_| panic!("it answers")).lines
+        };
+        let mut seen = Seen { now_ms: 500, last: 2 };
+        assert_eq!(told(&mut seen, 1000, &["a", "b", "c"]), ["c"]);
+        assert_eq!(told(&mut seen, 1500, &["a", "b", "c"]), [""; 0]);
+        // It runs for a shorter time than before, whatever it has said meanwhile.
+        assert_eq!(told(&mut seen, 200, &["d", "e", "f", "g"]), ["d", "e", "f", "g"]);
+        // It was started anew between the two questions.
+        assert_eq!(told(&mut seen, 700, &["h"]), ["h"]);
+        assert_eq!(told(&mut seen, 900, &["h", "i"]), ["i"]);
+    }
 }
