@@ -149,11 +149,15 @@ fn usual() -> Result<PathBuf, Failure> {
 
 /// The profiles in a state directory, or in the usual one.
 pub fn store(state: Option<&Path>) -> Result<(Store, Vec<String>), Failure> {
-    let state = state.map(PathBuf::from).or_else(places::state_folder).ok_or_else(|| {
-        Failure::BadInput("name a state directory: HOME is not set, so there is no usual one".to_owned())
-    })?;
-    let folder = profiles::folder(&state);
+    let folder = profiles::folder(&state_folder(state)?);
     Store::open(&folder).map_err(|wrong| Failure::file("read folder", &folder, &wrong))
+}
+
+/// A state directory, or the usual one.
+pub fn state_folder(state: Option<&Path>) -> Result<PathBuf, Failure> {
+    state.map(PathBuf::from).or_else(places::state_folder).ok_or_else(|| {
+        Failure::BadInput("name a state directory: HOME is not set, so there is no usual one".to_owned())
+    })
 }
 
 /// The program that a model is started with, where it was found.

@@ -13,8 +13,9 @@ use super::SecretArgs;
   windtunnel bench gemma4-12b --url http://127.0.0.1:8080
 
 Each model is loaded alone, asked for prompts and answers of known size, one at a time and side by side up to its slots, and
-unloaded. Without --url that happens in a daemon of its own with the same configuration, which keeps what it learns as
-profiles: a daemon that serves meanwhile would share the card and spoil the figures. With --url a running daemon is asked,
+unloaded; one that cannot be measured does not keep the others from it. Without --url that happens in a daemon of its own with
+the same configuration, apart from journal and state; what it learns of the models is kept as profiles. A daemon that serves
+meanwhile would share the card and spoil the figures. With --url a running daemon is asked,
 whose other work spoils them too; a model that is loaded there already stays. The block that is printed goes into a scenario
 or a configuration. Times of embeddings are of whole requests, since their answers carry none.
 Exit codes: 0 measured, 1 the daemon refuses or a load failed, 2 bad input, 130 interrupted.")]

@@ -13,6 +13,8 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::Apart;
+
 /// A process of `windtunnel serve`, ended in good order when it is dropped.
 pub struct OwnDaemon {
     child: Child,
@@ -28,11 +30,16 @@ const LINES: usize = 20;
 const GRACE: Duration = Duration::from_secs(40);
 
 impl OwnDaemon {
-    /// Starts one with the configuration at `path`, `sets` put in place. An error is a whole message.
-    pub fn start(path: &Path, sets: &[String]) -> Result<OwnDaemon, String> {
+    /// Starts one with the configuration at `path`, `sets` put in place, which keeps things `apart` and writes a journal only
+    /// if the configuration has one. An error is a whole message.
+    pub fn start(path: &Path, sets: &[String], apart: &Apart, journal: Option<&Path>) -> Result<OwnDaemon, String> {
         let program = std::env::current_exe().map_err(|wrong| format!("find this program: {wrong}"))?;
         let mut command = Command::new(program);
         command.arg("serve").arg("--config").arg(path).args(["--listen", "127.0.0.1:0", "--while-stdin"]);
+        command.arg("--state-dir").arg(apart.state());
+        if journal.is_some() {
+            command.arg("--journal").arg(apart.journal());
+        }
         for set in sets {
             command.args(["--set", set]);
         }

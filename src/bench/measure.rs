@@ -39,6 +39,8 @@ pub struct Bench<'a> {
     pub pulse: Pulse<'a>,
     /// No load takes longer.
     pub start_limit: Duration,
+    /// No end of a process takes longer.
+    pub stop_limit: Duration,
 }
 
 /// What was measured of a model.
@@ -83,30 +85,36 @@ const BEGINS: Duration = Duration::from_secs(20);
 const MOST_INPUTS: u32 = 32;
 
 impl Bench<'_> {
-    /// Measures one model; the place of it among all says how far the whole has come.
+    /// Measures one model; the place of it among all says how far the whole has come. However that ends, it is in memory
+    /// afterwards only if it was before.
     pub fn model(&self, name: &str, place: u64) -> Result<Measured, Failure> {
         let client = (self.client)()?;
-        let (load, estimated) = match loaded(&client, name)? {
-            Some(one) if one.stage == "ready" => (None, None),
-            Some(_) | None => self.load(&client, name)?,
-        };
-        self.tick(place, 1);
-        let resident = loaded(&client, name)?.ok_or_else(|| gone(name))?;
-        let service = if generates(&client, name)? {
-            self.slots(&client, name, place, resident.running.saturating_add(resident.free).max(1))?
-        } else {
-            self.batch(&client, name, place)?
-        };
-        let holds = loaded(&client, name)?.ok_or_else(|| gone(name))?.booked;
-        if load.is_some() {
-            client.order(name, ModelOrder::Unload)?;
-            self.wait_until_gone(&client, name)?;
+        if loaded(&client, name)?.is_some_and(|one| one.stage == "ready") {
+            let (holds, service) = self.loaded(&client, name, place)?;
+            return Ok(Measured { model: name.to_owned(), load: None, estimated: None, holds, service });
         }
+        let measured = self.load(&client, name).and_then(|load| Ok((load, self.loaded(&client, name, place)?)));
+        let unloaded = self.unload(&client, name);
+        // What went wrong first says more.
+        let ((load, estimated), (holds, service)) = measured?;
+        unloaded?;
         self.tick(place, PARTS);
-        Ok(Measured { model: name.to_owned(), load, estimated, holds, service })
+        Ok(Measured { model: name.to_owned(), load: Some(load), estimated, holds, service })
     }
 
-    fn load(&self, client: &Operator, name: &str) -> Result<(Option<Duration>, Option<u64>), Failure> {
+    /// Measures a model that is in memory: what it holds, and how fast it is.
+    fn loaded(&self, client: &Operator, name: &str, place: u64) -> Result<(u64, Service), Failure> {
+        self.tick(place, 1);
+        let resident = loaded(client, name)?.ok_or_else(|| gone(name))?;
+        let service = if generates(client, name)? {
+            self.slots(client, name, place, resident.running.saturating_add(resident.free).max(1))?
+        } else {
+            self.batch(client, name, place)?
+        };
+        Ok((loaded(client, name)?.ok_or_else(|| gone(name))?.booked, service))
+    }
+
+    fn load(&self, client: &Operator, name: &str) -> Result<(Duration, Option<u64>), Failure> {
         let began = Instant::now();
         let mut estimated = None;
         client.order(name, ModelOrder::Load)?;
@@ -114,7 +122,7 @@ impl Bench<'_> {
             self.unless_interrupted()?;
             match loaded(client, name)? {
                 Some(one) if one.stage == "ready" => {
-                    return Ok((Some(began.elapsed()), estimated.or(Some(one.booked))));
+                    return Ok((began.elapsed(), estimated.or(Some(one.booked))));
                 }
                 Some(one) => estimated = estimated.or(Some(one.booked)),
                 None if estimated.is_some() || began.elapsed() > BEGINS => return Err(not_loaded(client, name)),
@@ -127,9 +135,15 @@ impl Bench<'_> {
         }
     }
 
-    fn wait_until_gone(&self, client: &Operator, name: &str) -> Result<(), Failure> {
+    fn unload(&self, client: &Operator, name: &str) -> Result<(), Failure> {
+        client.order(name, ModelOrder::Unload)?;
+        let until = Instant::now() + self.stop_limit;
         while loaded(client, name)?.is_some() {
             self.unless_interrupted()?;
+            if Instant::now() > until {
+                let limit = self.stop_limit;
+                return Err(Failure::NoAnswer(format!("{name} is still in memory {limit:?} after it was asked to go")));
+            }
             thread::sleep(POLL);
         }
         Ok(())
@@ -196,7 +210,7 @@ impl Bench<'_> {
 
     fn unless_interrupted(&self) -> Result<(), Failure> {
         match self.control.is_interrupted() {
-            true => Err(Failure::Interrupted("what a daemon learned until then is kept".to_owned())),
+            true => Err(Failure::Interrupted("what was learned of models before is kept".to_owned())),
             false => Ok(()),
         }
     }

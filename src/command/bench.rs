@@ -1,43 +1,56 @@
 //! `windtunnel bench`: what models take and how fast they are.
 
 use std::{
-    path::Path,
     sync::{Arc, atomic::AtomicU64},
     time::Duration,
 };
 
 use windtunnel_config::Daemon;
+use windtunnel_core::ModelId;
 use windtunnel_live::operator::Operator;
 
 use crate::{
     args::{BenchArgs, Format},
-    bench::{Bench, OwnDaemon, Plan, Pulse, json, rows, text},
+    bench::{Apart, Bench, OwnDaemon, Plan, Pulse, json, rows, text},
     command::status::operator,
     failure::Failure,
-    inventory::Inventory,
+    inventory::{Inventory, state_folder},
     output::print,
     session::Session,
 };
 
 /// The longest that an answer may take.
 const PATIENCE: Duration = Duration::from_secs(3600);
+/// The longest that a process may take to end, and its memory to be free: more than any grace that somebody would give.
+const STOPS: Duration = Duration::from_secs(300);
 
 pub fn run(args: &BenchArgs, session: &Session) -> Result<(), Failure> {
     if let Some(url) = &args.url {
-        return measure(url, args.secret.secret()?, &args.models, args, session);
+        return measure(url, args.secret.secret()?, &args.models, args, session).1;
     }
-    let inventory = Inventory::load(args.config.as_deref(), session)?;
+    let mut inventory = Inventory::load(args.config.as_deref(), session)?;
     let models = chosen(&args.models, &inventory.daemon)?;
     let secret = match args.secret.secret()? {
         None => key(&inventory.daemon)?,
         given => given,
     };
-    let daemon = start(&inventory.path, &inventory.daemon, session)?;
-    let measured = measure(daemon.url(), secret, &models, args, session);
-    if let Err(Failure::NoAnswer(why)) = measured {
-        return Err(Failure::NoAnswer(format!("{why}\nthe daemon said last:\n{}", daemon.last_words())));
-    }
-    measured
+    let state = state_folder(inventory.daemon.server.state_dir.as_deref())?;
+    let wrong = |wrong| Failure::file("keep what is measured apart in", &state, &wrong);
+    let apart = Apart::prepare(&state, &inventory.profiles, &inventory.subjects).map_err(wrong)?;
+    let daemon = start(&inventory, &apart, session)?;
+    let (done, measured) = measure(daemon.url(), secret, &models, args, session);
+    let measured = match measured {
+        Err(Failure::NoAnswer(why)) => {
+            Err(Failure::NoAnswer(format!("{why}\nthe daemon said last:\n{}", daemon.last_words())))
+        }
+        measured => measured,
+    };
+    // Its last profiles are written when it ends.
+    drop(daemon);
+    let names = (0..).zip(&inventory.daemon.configuration.models);
+    let done = names.filter(|(_, model)| done.contains(&model.name)).map(|(at, _)| ModelId(at)).collect();
+    let kept = apart.hand_over(&mut inventory.profiles, &inventory.subjects, &done).map_err(wrong);
+    measured.and(kept)
 }
 
 /// The models that are meant.
@@ -64,7 +77,8 @@ fn key(daemon: &Daemon) -> Result<Option<String>, Failure> {
 }
 
 /// Starts a daemon in which no model is loaded unless it is asked for.
-fn start(path: &Path, daemon: &Daemon, session: &Session) -> Result<OwnDaemon, Failure> {
+fn start(inventory: &Inventory, apart: &Apart, session: &Session) -> Result<OwnDaemon, Failure> {
+    let daemon = &inventory.daemon;
     let mut sets = session.sets.clone();
     for model in &daemon.configuration.models {
         let name = toml_edit::Key::new(model.name.as_str()).display_repr().into_owned();
@@ -72,16 +86,18 @@ fn start(path: &Path, daemon: &Daemon, session: &Session) -> Result<OwnDaemon, F
         sets.extend(model.preload.then(|| set("preload=false")));
         sets.extend(model.pinned.then(|| set("pinned=false")));
     }
-    OwnDaemon::start(path, &sets).map_err(Failure::BadInput)
+    OwnDaemon::start(&inventory.path, &sets, apart, daemon.server.journal.as_deref()).map_err(Failure::BadInput)
 }
 
+/// Measures one model after another, and prints what came of it. The names are those of the models that were measured; one
+/// that could not be is told of at the end, since the others are worth as much.
 fn measure(
     url: &str,
     secret: Option<String>,
     models: &[String],
     args: &BenchArgs,
     session: &Session,
-) -> Result<(), Failure> {
+) -> (Vec<String>, Result<(), Failure>) {
     let share = Arc::new(AtomicU64::new(0));
     let client = || -> Result<Operator, Failure> { operator(url, secret.clone(), PATIENCE) };
     let bench = Bench {
@@ -90,28 +106,47 @@ fn measure(
         control: &session.control,
         pulse: Pulse { millionths: &share, models: models.len() as u64 },
         start_limit: PATIENCE,
+        stop_limit: STOPS,
     };
     let mut measured = Vec::new();
-    let mut ended = Ok(());
+    let mut failures = Vec::new();
     for (place, model) in (0..).zip(models) {
         let progress = session.measuring(model, &share);
         let one = bench.model(model, place);
         drop(progress);
         match one {
             Ok(one) => measured.push(one),
-            Err(why) => {
-                ended = Err(why);
-                break;
-            }
+            Err(why) => failures.push(why),
+        }
+        if session.control.is_interrupted() {
+            break;
         }
     }
-    // What was measured before is worth as much.
-    if !measured.is_empty() || ended.is_ok() {
-        print(&match session.format {
-            Format::Table => text(&measured),
-            Format::Json => format!("{:#}\n", json(&measured)),
-            Format::Csv => rows(&measured).csv(),
-        })?;
+    let names = measured.iter().map(|one| one.model.clone()).collect();
+    let ended = told(failures);
+    if measured.is_empty() && ended.is_err() {
+        return (names, ended);
     }
-    ended
+    let printed = print(&match session.format {
+        Format::Table => text(&measured),
+        Format::Json => format!("{:#}\n", json(&measured)),
+        Format::Csv => rows(&measured).csv(),
+    });
+    (names, printed.and(ended))
+}
+
+/// All that went wrong as one failure, an interruption before everything else.
+fn told(mut failures: Vec<Failure>) -> Result<(), Failure> {
+    if let Some(at) = failures.iter().position(|one| matches!(one, Failure::Interrupted(_))) {
+        return Err(failures.swap_remove(at));
+    }
+    match failures.len() {
+        0 => Ok(()),
+        1 => failures.pop().map_or(Ok(()), Err),
+        _ => {
+            let mut all: Vec<String> = failures.iter().map(Failure::to_string).collect();
+            all.dedup();
+            Err(Failure::NoAnswer(all.join("\n")))
+        }
+    }
 }
