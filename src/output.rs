@@ -1,9 +1,9 @@
 //! Where results go: stdout in the format asked for, and files in a folder.
 
 use std::{
-    fs,
+    fs::{self, OpenOptions},
     io::{self, Write},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use windtunnel_reports::chart::Picture;
@@ -18,6 +18,58 @@ pub fn print(text: &str) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Who may read a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Readers {
+    /// Whoever the user lets read what he makes.
+    All,
+    /// The user alone.
+    Owner,
+}
+
+/// Writes a file that is not there yet.
+pub fn create(path: &Path, text: &str, readers: Readers) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    if readers == Readers::Owner {
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    }
+    options.open(path)?.write_all(text.as_bytes())
+}
+
+/// Writes a file. A half-written one never takes the place of an older, a link goes on to lead where it did, and what is no
+/// file, as a terminal, is written as it is.
+pub fn replace(path: &Path, text: &str, readers: Readers) -> Result<(), Failure> {
+    replaced(path, text, readers).map_err(|wrong| Failure::file("write", path, &wrong))
+}
+
+fn replaced(path: &Path, text: &str, readers: Readers) -> io::Result<()> {
+    if fs::metadata(path).is_ok_and(|about| !about.is_file() && !about.is_dir()) {
+        return fs::write(path, text);
+    }
+    let path = led(path);
+    let mut part = path.clone().into_os_string();
+    part.push(".part");
+    let part = PathBuf::from(part);
+    // One that was left behind may be readable by others.
+    drop(fs::remove_file(&part));
+    let written = create(&part, text, readers).and_then(|()| fs::rename(&part, &path));
+    if written.is_err() {
+        drop(fs::remove_file(&part));
+    }
+    written
+}
+
+/// Where a path leads, over a link to nothing too.
+fn led(path: &Path) -> PathBuf {
+    fs::canonicalize(path).or_else(|_| fs::read_link(path).map(|link| beside(path, &link))).unwrap_or(path.to_owned())
+}
+
+fn beside(path: &Path, link: &Path) -> PathBuf {
+    path.parent().map_or_else(|| link.to_owned(), |folder| folder.join(link))
+}
+
 /// A folder that a report is written into.
 pub struct Folder<'a> {
     path: &'a Path,
@@ -30,11 +82,9 @@ impl<'a> Folder<'a> {
         Ok(Folder { path })
     }
 
-    /// Writes one file; a half-written one never takes the place of an older.
+    /// Writes one file, as [`replace`] does.
     pub fn write(&self, name: &str, text: &str) -> Result<(), Failure> {
-        let (path, part) = (self.path.join(name), self.path.join(format!("{name}.part")));
-        let written = fs::write(&part, text).and_then(|()| fs::rename(&part, &path));
-        written.map_err(|wrong: io::Error| Failure::file("write", &path, &wrong))
+        replace(&self.path.join(name), text, Readers::All)
     }
 
     /// Writes pictures.
@@ -44,5 +94,55 @@ impl<'a> Folder<'a> {
 
     pub fn path(&self) -> &Path {
         self.path
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("windtunnel-output-{name}-{}", std::process::id()));
+        drop(fs::remove_dir_all(&folder));
+        fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    #[test]
+    fn a_link_goes_on_to_lead_where_it_did() {
+        let folder = folder("link");
+        let (file, link) = (folder.join("file"), folder.join("link"));
+        symlink("file", &link).unwrap();
+        for text in ["to nothing", "to a file"] {
+            replace(&link, text, Readers::All).unwrap();
+            assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+            assert_eq!(fs::read_to_string(&file).unwrap(), text);
+        }
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn what_an_earlier_try_left_behind_opens_nothing_to_others() {
+        let folder = folder("part");
+        let (file, part) = (folder.join("file"), folder.join("file.part"));
+        fs::write(&part, "a much longer text than the other").unwrap();
+        fs::set_permissions(&part, fs::Permissions::from_mode(0o666)).unwrap();
+        replace(&file, "secret", Readers::Owner).unwrap();
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::read_to_string(&file).unwrap(), "secret");
+        assert!(!part.exists());
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn what_is_no_file_is_written_as_it_is() {
+        replace(Path::new("/dev/null"), "gone", Readers::All).unwrap();
+        assert!(!fs::metadata("/dev/null").unwrap().is_file());
+        let folder = folder("taken");
+        assert!(replace(&folder, "text", Readers::All).is_err());
+        assert!(!folder.with_extension("part").exists());
+        fs::remove_dir_all(&folder).unwrap();
     }
 }

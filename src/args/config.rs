@@ -31,7 +31,7 @@ pub struct ImportArgs {
     pub from: ImportFrom,
     /// The configuration; - for stdin.
     pub file: PathBuf,
-    /// Write it here instead of on stdout; readable by this user only, since it may hold keys.
+    /// Write it here instead of on stdout (-); readable by this user only, since it may hold keys.
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Replace a file that is there.

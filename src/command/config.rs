@@ -1,16 +1,16 @@
 //! `windtunnel config import`: the configuration of another program as one of ours.
 
 use std::{
-    fs::{self, OpenOptions},
-    io::{self, Read, Write},
-    path::{Path, PathBuf},
+    fs,
+    io::{self, Read},
+    path::Path,
 };
 
 use crate::{
     args::{ConfigArgs, ConfigTask, ImportArgs, ImportFrom},
     failure::Failure,
     import::{Origin, import},
-    output::print,
+    output::{Readers, create, print, replace},
     session::Session,
 };
 
@@ -35,9 +35,11 @@ fn rewrite(args: &ImportArgs, session: &Session) -> Result<(), Failure> {
         session.remark(&format!("{name}:{}: {loss}", loss.line));
     }
     match &args.output {
-        None => print(&imported.text),
-        Some(path) if args.force => replace(path, &imported.text),
-        Some(path) => create(path, &imported.text),
+        Some(path) if path.as_os_str() != "-" => match args.force {
+            true => replace(path, &imported.text, Readers::Owner),
+            false => fresh(path, &imported.text),
+        },
+        Some(_) | None => print(&imported.text),
     }
 }
 
@@ -51,30 +53,11 @@ fn read(path: &Path) -> io::Result<String> {
 }
 
 /// Writes a file that is not there yet.
-fn create(path: &Path, text: &str) -> Result<(), Failure> {
-    let file = private().create_new(true).open(path);
-    let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
-    written.map_err(|wrong| match wrong.kind() {
+fn fresh(path: &Path, text: &str) -> Result<(), Failure> {
+    create(path, text, Readers::Owner).map_err(|wrong| match wrong.kind() {
         io::ErrorKind::AlreadyExists => {
             Failure::BadInput(format!("{} is there already; --force replaces it", path.display()))
         }
         _ => Failure::file("write", path, &wrong),
     })
-}
-
-/// Writes a file; a half-written one never takes the place of an older.
-fn replace(path: &Path, text: &str) -> Result<(), Failure> {
-    let part = PathBuf::from(format!("{}.part", path.display()));
-    let file = private().create(true).truncate(true).open(&part);
-    let written = file.and_then(|mut file| file.write_all(text.as_bytes())).and_then(|()| fs::rename(&part, path));
-    written.map_err(|wrong| Failure::file("write", path, &wrong))
-}
-
-/// How a file is opened that others need not read.
-fn private() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.write(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options
 }

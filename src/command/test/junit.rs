@@ -1,11 +1,14 @@
 //! Results as JUnit XML, which every CI system shows.
 
-use std::{fs, path::Path};
+use std::path::Path;
 
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use super::Verdict;
-use crate::failure::Failure;
+use crate::{
+    failure::Failure,
+    output::{Readers, replace},
+};
 
 /// Writes the results of a test run.
 pub fn write(path: &Path, verdicts: &[Verdict]) -> Result<(), Failure> {
@@ -14,7 +17,7 @@ pub fn write(path: &Path, verdicts: &[Verdict]) -> Result<(), Failure> {
     let mut report = Report::new("windtunnel");
     report.add_test_suite(suite);
     let text = report.to_string().map_err(|wrong| Failure::BadInput(format!("write JUnit XML: {wrong}")))?;
-    fs::write(path, text).map_err(|wrong| Failure::file("write", path, &wrong))
+    replace(path, &text, Readers::All)
 }
 
 fn case(verdict: &Verdict) -> TestCase {
