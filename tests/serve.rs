@@ -58,7 +58,10 @@ impl Daemon {
         let mut command = windtunnel();
         command.arg("serve").args(arguments).args(["--listen", "127.0.0.1:0", "--state-dir"]).arg(folder.join("state"));
         command.arg("--journal").arg(folder.join("run.jsonl"));
-        let mut serving = Serving::start(command.stderr(Stdio::piped()));
+        Daemon::of(Serving::start(command.stderr(Stdio::piped())))
+    }
+
+    fn of(mut serving: Serving) -> Daemon {
         let address = serving.url.trim_start_matches("http://").to_owned();
         let (say, said) = mpsc::channel();
         let err = BufReader::new(serving.child.stderr.take().expect("stderr is piped"));
@@ -224,6 +227,21 @@ impl Daemon {
         stream.read_to_string(&mut answer).ok()?;
         Some(answer)
     }
+}
+
+#[test]
+fn a_daemon_that_is_to_end_with_stdin_does() {
+    let folder = folder("stdin");
+    let mut command = windtunnel();
+    command.args(["serve", "--simulated", "--while-stdin", "--listen", "127.0.0.1:0", "--state-dir"]);
+    command.arg(folder.join("state")).stderr(Stdio::piped());
+    let mut serving = Serving::start_with(&mut command, Stdio::piped());
+    let stdin = serving.child.stdin.take().expect("stdin is piped");
+    let mut daemon = Daemon::of(serving);
+    assert!(daemon.ask("GET", "/readyz", "").starts_with("HTTP/1.1 200"));
+    assert!(matches!(daemon.serving.child.try_wait(), Ok(None)), "it serves as long as stdin is open");
+    drop(stdin);
+    assert_eq!(daemon.ends(), Some(0));
 }
 
 #[test]

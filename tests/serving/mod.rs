@@ -19,7 +19,12 @@ pub struct Serving {
 impl Serving {
     /// Runs `command`, which is to serve on any port.
     pub fn start(command: &mut Command) -> Serving {
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("it starts");
+        Serving::start_with(command, Stdio::null())
+    }
+
+    /// The same with that as its stdin.
+    pub fn start_with(command: &mut Command, stdin: Stdio) -> Serving {
+        let mut child = command.stdin(stdin).stdout(Stdio::piped()).spawn().expect("it starts");
         let mut first = String::new();
         let out = child.stdout.take().expect("stdout is piped");
         BufReader::new(out).read_line(&mut first).expect("it says where it listens");
