@@ -99,7 +99,11 @@ impl<'a> Folder<'a> {
 
 #[cfg(all(test, unix))]
 mod tests {
-    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::{
+        os::unix::fs::{FileTypeExt, PermissionsExt, symlink},
+        process::Command,
+        thread,
+    };
 
     use super::*;
 
@@ -138,11 +142,20 @@ mod tests {
 
     #[test]
     fn what_is_no_file_is_written_as_it_is() {
-        replace(Path::new("/dev/null"), "gone", Readers::All).unwrap();
-        assert!(!fs::metadata("/dev/null").unwrap().is_file());
-        let folder = folder("taken");
-        assert!(replace(&folder, "text", Readers::All).is_err());
-        assert!(!folder.with_extension("part").exists());
+        let folder = folder("pipe");
+        let pipe = folder.join("pipe");
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let reader = thread::spawn({
+            let pipe = pipe.clone();
+            move || fs::read_to_string(pipe)
+        });
+        replace(&pipe, "through", Readers::All).unwrap();
+        assert!(fs::metadata(&pipe).unwrap().file_type().is_fifo());
+        assert_eq!(reader.join().unwrap().unwrap(), "through");
+
+        fs::create_dir(folder.join("taken")).unwrap();
+        assert!(replace(&folder.join("taken"), "text", Readers::All).is_err());
+        assert!(!folder.join("taken.part").exists());
         fs::remove_dir_all(&folder).unwrap();
     }
 }
