@@ -78,9 +78,9 @@ fn digits(number: u32) -> String {
     format!("{shown:0DIGITS$}")
 }
 
-/// The number that stands in a name as this.
+/// The number that stands in a name as this; a year is none's.
 fn number(shown: &str) -> Option<u32> {
-    let read: u32 = shown.parse().ok().filter(|read| *read >= 2 && !YEARS.contains(read))?;
+    let read: u32 = shown.parse().ok().filter(|read| *read >= 2)?;
     let number = if read < YEARS.start { read } else { read - (YEARS.end - YEARS.start) };
     (shown == digits(number)).then_some(number)
 }
