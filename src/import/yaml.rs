@@ -290,7 +290,7 @@ mod tests {
         let bomb: String = (1..12).fold("a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n".to_owned(), |text, at| {
             format!("{text}a{at}: &a{at} [{}]\n", vec![format!("*a{}", at - 1); 10].join(","))
         });
-        let long = format!("a: &a {}\nb: [{}]\nc: [*a, *a]\n", "x".repeat(1 << 20), vec!["*a"; 5].join(", "));
+        let long = format!("a: &a {}\nb: [{}]\nc: [*a, *a]\n", "x".repeat(1 << 20), ["*a"; 5].join(", "));
         for (text, line, part) in [
             ("a: 1\nb: 2\na: 3\n", 3, "given twice"),
             ("a: [1\nb: 2", 2, "is no YAML"),
