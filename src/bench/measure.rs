@@ -334,20 +334,4 @@ fn median(mut values: Vec<f64>) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_double_up_to_the_number_of_slots() {
-        assert_eq!(doubling(1), [1]);
-        assert_eq!(doubling(6), [1, 2, 4, 6]);
-        assert_eq!(doubling(8), [1, 2, 4, 8]);
-    }
-
-    #[test]
-    fn the_first_token_is_not_counted() {
-        let answered = Answered { prompt: None, predicted: Some((5.0, 40.0)) };
-        assert_eq!(answered.token().ok(), Some(10.0));
-        assert!(Answered { prompt: None, predicted: Some((1.0, 0.0)) }.token().is_err());
-    }
-}
+mod tests;
