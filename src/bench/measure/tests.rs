@@ -3,7 +3,7 @@
 use std::{
     io::{BufRead, BufReader, Read, Write},
     net::{TcpListener, TcpStream},
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, mpsc},
 };
 
 use super::*;
@@ -36,7 +36,10 @@ fn a_process_that_does_not_end_is_not_waited_for_for_ever() {
     let daemon = Daemon::start(Unloads::Ignore);
     let client = daemon.client().expect("there is a client");
     client.order("m", ModelOrder::Load).expect("it takes orders");
-    let wrong = daemon.bench(|bench| bench.unload(&client, "m")).expect_err("it stays");
+    let (say, said) = mpsc::channel();
+    thread::spawn(move || say.send(daemon.bench(|bench| bench.unload(&client, "m"))));
+    let ended = said.recv_timeout(Duration::from_secs(60)).expect("it comes to an end");
+    let wrong = ended.expect_err("it stays");
     assert!(wrong.to_string().contains("m is still in memory"), "{wrong}");
 }
 
