@@ -307,7 +307,7 @@ fn a_device_without_a_number_and_the_loads_on_it_are_met_again() {
     fs::write(recorded.path("run.jsonl"), journal.replace("\"gpu0\"", "\"cpu\"")).expect("the journal is written");
     let again = recorded.whatif(&[]);
     let remarks = again["remarks"].to_string();
-    assert!(remarks.contains("loads take as long as they did, whatever loads beside them: m on cpu 3s"), "{remarks}");
+    assert!(remarks.contains("loads take as long as they did, whatever loads beside them: m on cpu0 3s"), "{remarks}");
     assert!(!remarks.contains("NOT MATCHED"), "{remarks}");
     for class in again["classes"].as_array().expect("a list") {
         assert!(number(&class["fidelity"]["recorded"]["wait_p99"]) > 2.0, "requests wait for the load: {class}");

@@ -42,6 +42,8 @@ enum Source {
     Profile,
     /// An estimate.
     Estimate,
+    /// The median of what is known of other devices.
+    Elsewhere,
 }
 
 /// How long loads take in a scenario, by its own ids.
@@ -83,47 +85,51 @@ impl Loads {
 
     /// Those in `scenario`, which has models and devices of the same names, where it lets loads take no time.
     pub fn within(&self, recorded: &Configuration, scenario: &Scenario) -> LoadTimes {
-        let ours = &scenario.configuration;
-        let same = SameDevices::of(recorded, ours);
-        let mut times = LoadTimes::default();
-        for (place, model) in (0..).zip(&ours.models) {
-            let Some(theirs) = recorded.models.iter().position(|other| other.name == model.name) else { continue };
-            let theirs = ModelId(theirs as u32);
-            for device in model.placements.iter().map(|place| place.device) {
-                let took = same.recorded(device).and_then(|device| self.known.get(&(theirs, device)));
-                let span = took.map(|took| took.span).or_else(|| self.anywhere(theirs));
-                if let Some(span) = span.filter(|_| takes_none(scenario, ModelId(place), device)) {
-                    times.0.insert((ModelId(place), device), span);
-                }
-            }
-        }
-        times
+        LoadTimes(self.taken(recorded, scenario).map(|(place, took)| (place, took.span)).collect())
     }
 
-    fn anywhere(&self, model: ModelId) -> Option<Span> {
+    fn taken(
+        &self,
+        recorded: &Configuration,
+        scenario: &Scenario,
+    ) -> impl Iterator<Item = ((ModelId, DeviceId), Took)> {
+        let ours = &scenario.configuration;
+        let same = SameDevices::of(recorded, ours);
+        let places = (0..).zip(&ours.models).flat_map(|(place, model)| {
+            let theirs = recorded.models.iter().position(|other| other.name == model.name);
+            let theirs = theirs.map(|theirs| ModelId(theirs as u32));
+            let on = move |place: u32, device| theirs.map(|theirs| ((ModelId(place), device), theirs));
+            model.placements.iter().filter_map(move |placement| on(place, placement.device))
+        });
+        places.filter(|&((model, device), _)| takes_none(scenario, model, device)).filter_map(move |(here, theirs)| {
+            let there = same.recorded(here.1).and_then(|device| self.known.get(&(theirs, device)));
+            Some((here, there.copied().or_else(|| self.anywhere(theirs))?))
+        })
+    }
+
+    fn anywhere(&self, model: ModelId) -> Option<Took> {
         let mut spans: Vec<Span> =
             self.known.iter().filter(|((of, _), _)| *of == model).map(|(_, took)| took.span).collect();
-        median(&mut spans)
+        Some(Took { span: median(&mut spans)?, source: Source::Elsewhere })
     }
 
     /// What is told of them where `scenario` takes them over.
     pub fn remark(&self, recorded: &Configuration, scenario: &Scenario) -> Option<String> {
-        let used = self.within(recorded, scenario);
-        if used.0.is_empty() {
-            return None;
-        }
-        let said = self.known.iter().filter_map(|(&(model, device), took)| {
-            let (model, device) = (&recorded.model(model)?.name, &recorded.device(device)?.name);
+        let ours = &scenario.configuration;
+        let said = self.taken(recorded, scenario).filter_map(|((model, device), took)| {
+            let (model, device) = (&ours.model(model)?.name, &ours.device(device)?.name);
             let source = match took.source {
                 Source::Seen(1) => "one load".to_owned(),
                 Source::Seen(count) => format!("median of {count} loads"),
                 Source::Profile => "measured earlier".to_owned(),
                 Source::Estimate => "an estimate".to_owned(),
+                Source::Elsewhere => "as on other devices".to_owned(),
             };
             Some(format!("{model} on {device} {} ({source})", took.span))
         });
-        let said = said.collect::<Vec<_>>().join(", ");
-        Some(format!("loads take as long as they did, whatever loads beside them: {said}"))
+        let said: Vec<String> = said.collect();
+        let how = "loads take as long as they did, whatever loads beside them";
+        (!said.is_empty()).then(|| format!("{how}: {}", said.join(", ")))
     }
 }
 
