@@ -40,10 +40,44 @@ fn a_step_a_minute_is_no_job_without_an_end() {
         inputs = 60
         arrivals = { process = "at", times = ["10s"] }
     "#;
-    let origin = std::path::Path::new("index.toml");
-    let file = ScenarioFile::parse(text, origin).unwrap();
-    let (tally, found) = as_it_stands(&file, origin, &[], &Pulses::new(1), &Control::new()).unwrap();
+    let (tally, found) = audited(text);
     assert_eq!((found, tally.completed, tally.loads), (None, 1, 61));
+}
+
+#[test]
+fn a_load_that_two_faults_slow_down_takes_its_time() {
+    // 8.3 s, made 20 times as long twice, are 55 minutes.
+    let (tally, found) = audited(
+        r#"
+        [run]
+        horizon = "1s"
+        drain = true
+        [[devices]]
+        name = "gpu"
+        memory = "8GiB"
+        load = { fixed = "1371ms", bandwidth = "1GiB/s" }
+        [models.m]
+        service = { kind = "batch", beta = "885us" }
+        footprint = "7129MiB"
+        [[workload]]
+        name = "w"
+        model = "m"
+        arrivals = { process = "at", times = ["0s"] }
+        [[faults]]
+        kind = "slow_load"
+        factor = 20.0
+        [[faults]]
+        kind = "slow_load"
+        factor = 20.0
+        "#,
+    );
+    assert_eq!((found, tally.completed), (None, 1));
+}
+
+fn audited(text: &str) -> (Tally, Option<(String, String)>) {
+    let origin = std::path::Path::new("world.toml");
+    let file = ScenarioFile::parse(text, origin).unwrap();
+    as_it_stands(&file, origin, &[], &Pulses::new(1), &Control::new()).unwrap()
 }
 
 #[test]

@@ -88,7 +88,12 @@ fn calm(scenario: &Scenario) -> Calm {
     let footprints = scenario.footprints.iter().filter_map(|one| one.truth);
     let largest = footprints.max().unwrap_or(Bytes::ZERO);
     let slowest = scenario.cards.iter().map(|card| card.upkeep.load_time(largest).plus(card.upkeep.stop)).max();
-    let load = slowest.unwrap_or(Span::ZERO).plus(policy.release_timeout).plus(policy.min_residency);
+    // Faults that slow a load down can all strike the same one.
+    let slow = |load: Span, fault: &Fault| {
+        if let FaultKind::SlowLoad { factor } = fault.kind { load.max(load.scaled_up(factor)) } else { load }
+    };
+    let slowest = scenario.faults.iter().fold(slowest.unwrap_or(Span::ZERO), slow);
+    let load = slowest.plus(policy.release_timeout).plus(policy.min_residency);
     let sleeps = scenario.faults.iter().any(|fault| matches!(fault.kind, FaultKind::ClockJump { .. }));
     Calm { from, fixed: FIXED, per_job: PER_JOB.plus(load.times(2)), sleeps }
 }
