@@ -20,7 +20,7 @@ pub(super) struct Crowd {
 #[derive(Debug, Default)]
 struct State {
     open: usize,
-    /// Those that were asked to go and have not gone.
+    /// Those that were asked to go, have not gone, and are about to.
     leaving: usize,
     /// Counts on: a larger number began to rest later.
     next: u64,
@@ -95,14 +95,26 @@ impl State {
         self.resting.insert(self.next, leave);
         self.next
     }
+
+    /// Who began to rest then does so no more.
+    fn rises(&mut self, since: u64) {
+        // Nobody else takes one out but to ask it to go.
+        if self.resting.remove(&since).is_none() {
+            self.leaving -= 1;
+        }
+    }
 }
 
 impl Guest {
-    /// A request begins; it is over when what is returned is dropped.
+    /// A request begins; it is over when what is returned is dropped. Who was asked to go and is faster with a request may take
+    /// long, so that somebody else can be asked.
     pub(super) fn visit(self: &Arc<Guest>) -> Visit {
         let mut state = self.crowd.state();
         if let Place::Resting(since) = std::mem::replace(&mut *self.place(), Place::Busy) {
-            state.resting.remove(&since);
+            state.rises(since);
+            if self.leave.is_cancelled() {
+                self.crowd.changed.notify_one();
+            }
         }
         Visit(Arc::clone(self))
     }
@@ -136,10 +148,7 @@ impl Drop for Guest {
         let mut state = self.crowd.state();
         state.open -= 1;
         if let Place::Resting(since) = place {
-            state.resting.remove(&since);
-        }
-        if self.leave.is_cancelled() {
-            state.leaving -= 1;
+            state.rises(since);
         }
         self.crowd.changed.notify_one();
     }
@@ -169,5 +178,19 @@ mod tests {
         assert_eq!((state.open, state.leaving, state.resting.len()), (1, 0, 1));
         drop(state);
         drop(first);
+    }
+
+    #[test]
+    fn who_is_faster_with_a_request_than_with_going_keeps_nobody_waiting() {
+        let crowd = Crowd::new(2);
+        let [first, second] = [(); 2].map(|()| Arc::new(crowd.enter().unwrap()));
+        assert!(crowd.enter().is_none() && first.leave.is_cancelled());
+        let visit = first.visit();
+        assert!(crowd.enter().is_none() && second.leave.is_cancelled(), "another is asked");
+        drop(second);
+        let third = crowd.enter().unwrap();
+        drop((visit, first, third));
+        let state = crowd.state();
+        assert_eq!((state.open, state.leaving, state.resting.len()), (0, 0, 0));
     }
 }
