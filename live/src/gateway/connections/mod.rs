@@ -129,11 +129,7 @@ async fn connection(
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD);
     let mut connection = pin!(builder.serve_connection(TokioIo::new(Wire(Arc::clone(&stream))), service));
     tokio::select! {
-        _ended = connection.as_mut() => {
-            if !closing.is_cancelled() {
-                linger(&stream).await;
-            }
-        }
+        _ended = connection.as_mut() => farewell(&stream, &guest.leave, &closing).await,
         () = hung_up(&stream, || guest.is_busy()) => {}
         () = closing.cancelled() => {
             connection.as_mut().graceful_shutdown();
@@ -147,6 +143,15 @@ async fn connection(
                 drop(connection.await);
             }
         }
+    }
+}
+
+/// Takes in what is still sent on a connection whose last answer was given, as long as nobody needs its place.
+async fn farewell(stream: &TcpStream, leave: &CancellationToken, closing: &CancellationToken) {
+    tokio::select! {
+        () = linger(stream) => {}
+        () = leave.cancelled() => {}
+        () = closing.cancelled() => {}
     }
 }
 
@@ -170,5 +175,28 @@ impl Body for Given {
 
     fn size_hint(&self) -> SizeHint {
         self.answer.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Waker;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn who_lingers_makes_room_and_keeps_no_daemon_from_its_end() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (_client, accepted) = tokio::join!(TcpStream::connect(address), listener.accept());
+        let (stream, _) = accepted.unwrap();
+        for asked in [0, 1] {
+            let tokens = [CancellationToken::new(), CancellationToken::new()];
+            let mut lingers = pin!(farewell(&stream, &tokens[0], &tokens[1]));
+            let mut cx = Context::from_waker(Waker::noop());
+            assert!(lingers.as_mut().poll(&mut cx).is_pending());
+            tokens[asked].cancel();
+            assert!(lingers.as_mut().poll(&mut cx).is_ready());
+        }
     }
 }
