@@ -47,25 +47,35 @@ pub struct Loaded {
 
 /// How a start ends that does not end well.
 enum Bad {
-    NotBound,
-    /// This process had no descriptor left for pipes or a port, which is not the model's fault and passes.
-    NoDescriptors,
+    Lacks(Lack),
     Failed(Failed),
+}
+
+/// What a start did not get, which is not the model's fault: it is tried again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lack {
+    /// The port that was free.
+    Port,
+    /// Descriptors of this process for pipes or a port, which come back.
+    Descriptors,
 }
 
 impl<W: Send + Sync + 'static> Keeper<W> {
     /// Starts a process until one has its port.
     pub(super) async fn load(&mut self) -> Result<Loaded, Failed> {
-        let mut ports = PORTS;
-        while ports > 0 {
+        let mut tries = Tries::new(self.limits.start, Instant::now());
+        loop {
             match self.start().await {
                 Ok(loaded) => return Ok(loaded),
-                Err(Bad::NotBound) => ports -= 1,
-                Err(Bad::NoDescriptors) => self.rest().await?,
                 Err(Bad::Failed(failed)) => return Err(failed),
+                Err(Bad::Lacks(lack)) => {
+                    tries.again(lack, Instant::now())?;
+                    if lack == Lack::Descriptors {
+                        self.rest().await?;
+                    }
+                }
             }
         }
-        Err(failed(LoadFailure::NotStarted, format!("no port could be had in {PORTS} tries")))
     }
 
     /// Waits a moment before the next try, unless the load is not wanted any more.
@@ -79,7 +89,7 @@ impl<W: Send + Sync + 'static> Keeper<W> {
     async fn start(&mut self) -> Result<Loaded, Bad> {
         let not_started = |wrong: &io::Error| {
             if descriptors::are_used_up(wrong) {
-                return Bad::NoDescriptors;
+                return Bad::Lacks(Lack::Descriptors);
             }
             Bad::Failed(failed(LoadFailure::NotStarted, wrong.to_string()))
         };
@@ -121,7 +131,7 @@ impl<W: Send + Sync + 'static> Keeper<W> {
                     }
                     Found::Stranger => {
                         self.stop_now(process).await;
-                        return Err(Bad::NotBound);
+                        return Err(Bad::Lacks(Lack::Port));
                     }
                 },
                 order = self.orders.recv() => if let Some(stop) = self.unwanted(order) {
@@ -147,7 +157,7 @@ impl<W: Send + Sync + 'static> Keeper<W> {
 
     fn died(&self, process: &Process, cause: ExitCause) -> Bad {
         if process.output.was_not_bound() {
-            return Bad::NotBound;
+            return Bad::Lacks(Lack::Port);
         }
         let out_of_memory = process.output.ran_out_of_memory(Duration::MAX);
         let cause = if out_of_memory { ExitCause::OutOfMemory } else { cause };
@@ -201,6 +211,39 @@ impl Identity {
     }
 }
 
+/// How often and how long a start is tried.
+#[derive(Debug)]
+struct Tries {
+    ports: u32,
+    most: Duration,
+    until: Instant,
+}
+
+impl Tries {
+    fn new(most: Duration, now: Instant) -> Tries {
+        Tries { ports: PORTS, most, until: now + most }
+    }
+
+    /// Whether there is one more after one that lacked something.
+    fn again(&mut self, lack: Lack, now: Instant) -> Result<(), Failed> {
+        let lacked = match lack {
+            Lack::Port => {
+                self.ports = self.ports.saturating_sub(1);
+                "port"
+            }
+            Lack::Descriptors => "file descriptor",
+        };
+        let not_started = |text| Err(failed(LoadFailure::NotStarted, text));
+        if self.ports == 0 {
+            return not_started(format!("no port could be had in {PORTS} tries"));
+        }
+        if now >= self.until {
+            return not_started(format!("no {lacked} could be had within {} s", self.most.as_secs_f64()));
+        }
+        Ok(())
+    }
+}
+
 /// Whether a load gets on: it says something or takes more memory.
 struct Pace {
     started: Instant,
@@ -228,5 +271,30 @@ impl Pace {
         }
         let long = self.started.elapsed() >= self.most;
         long.then(|| format!("it was not ready after {} s", self.most.as_secs_f64()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_lacking_is_waited_for_no_longer_than_a_start_may_take() {
+        let (most, now) = (Duration::from_secs(60), Instant::now());
+        let mut tries = Tries::new(most, now);
+        for second in 0..60 {
+            tries.again(Lack::Descriptors, now + Duration::from_secs(second)).unwrap();
+        }
+        let failed = tries.again(Lack::Descriptors, now + most).unwrap_err();
+        assert_eq!(failed.cause, LoadFailure::NotStarted);
+        assert_eq!(failed.text, "no file descriptor could be had within 60 s");
+    }
+
+    #[test]
+    fn so_many_ports_are_tried() {
+        let now = Instant::now();
+        let mut tries = Tries::new(Duration::from_secs(60), now);
+        (1..PORTS).for_each(|_| tries.again(Lack::Port, now).unwrap());
+        assert_eq!(tries.again(Lack::Port, now).unwrap_err().text, "no port could be had in 5 tries");
     }
 }
