@@ -104,8 +104,8 @@ struct Owner<W, R: Log, T> {
     ready: Arc<Ready>,
     /// What is known of models that fail, for everybody.
     troubles: Arc<Troubles>,
-    /// The models of instances that load.
-    loading: BTreeMap<InstanceId, ModelId>,
+    /// The models of instances whose processes are not known to be gone.
+    models: BTreeMap<InstanceId, ModelId>,
     grants: BTreeMap<Attempt, CancellationToken>,
     steps: u64,
     checked: u64,
@@ -132,7 +132,7 @@ impl<W: Send + Sync, R: Log, T: Runtimes> Owner<W, R, T> {
             endpoints: BTreeMap::new(),
             ready,
             troubles,
-            loading: BTreeMap::new(),
+            models: BTreeMap::new(),
             grants: BTreeMap::new(),
             steps: 0,
             checked: 0,
@@ -201,7 +201,7 @@ impl<W: Send + Sync, R: Log, T: Runtimes> Owner<W, R, T> {
             Message::Loaded { attempt, instance, footprint, endpoint } => {
                 let endpoint = Arc::new(endpoint);
                 self.endpoints.insert(instance, Arc::clone(&endpoint));
-                if let Some(model) = self.loading.remove(&instance) {
+                if let Some(&model) = self.models.get(&instance) {
                     self.ready.enter(instance, model, endpoint);
                 }
                 self.step(&Input::LoadFinished { attempt, instance, footprint });
@@ -234,16 +234,29 @@ impl<W: Send + Sync, R: Log, T: Runtimes> Owner<W, R, T> {
     fn learn(&self, input: &Input) {
         match *input {
             Input::LoadFailed { instance, cause, .. } => {
-                if let Some(&model) = self.loading.get(&instance) {
+                if let Some(&model) = self.models.get(&instance) {
                     self.troubles.failed(model, TroubleCause::Load(cause));
                 }
             }
             Input::Exited { instance, cause } => {
-                if let Some(model) = self.ready.model_of(instance) {
+                if let Some(&model) = self.models.get(&instance) {
                     self.troubles.failed(model, TroubleCause::Exit(cause));
                 }
             }
-            _ => {}
+            Input::Started(_)
+            | Input::Reconfigured(_)
+            | Input::Submitted { .. }
+            | Input::Cancelled { .. }
+            | Input::GrantFinished { .. }
+            | Input::GrantFailed { .. }
+            | Input::LoadFinished { .. }
+            | Input::StopFinished { .. }
+            | Input::Snapshot(_)
+            | Input::SnapshotFailed { .. }
+            | Input::Pressure { .. }
+            | Input::OutOfMemory { .. }
+            | Input::Operator(_)
+            | Input::TimerDue => {}
         }
         self.troubles.decided(&self.effects);
     }
@@ -267,10 +280,18 @@ impl<W: Send + Sync, R: Log, T: Runtimes> Owner<W, R, T> {
             }
             Input::Exited { instance, cause } => self.forget(*instance, Some(*cause)),
             Input::StopFinished { instance, .. } => self.forget(*instance, None),
-            Input::LoadFailed { instance, .. } => {
-                self.loading.remove(instance);
-            }
-            _ => {}
+            Input::LoadFailed { instance, .. } => self.forget(*instance, None),
+            Input::Started(_)
+            | Input::Reconfigured(_)
+            | Input::Submitted { .. }
+            | Input::Cancelled { .. }
+            | Input::LoadFinished { .. }
+            | Input::Snapshot(_)
+            | Input::SnapshotFailed { .. }
+            | Input::Pressure { .. }
+            | Input::OutOfMemory { .. }
+            | Input::Operator(_)
+            | Input::TimerDue => {}
         }
     }
 
@@ -280,6 +301,7 @@ impl<W: Send + Sync, R: Log, T: Runtimes> Owner<W, R, T> {
             endpoint.progress.end(cause);
         }
         self.ready.leave(instance);
+        self.models.remove(&instance);
     }
 
     fn carry_out(&mut self) {
@@ -288,7 +310,7 @@ impl<W: Send + Sync, R: Log, T: Runtimes> Owner<W, R, T> {
             match *effect {
                 Effect::Grant(grant) => self.grant(&grant, effects.steps(grant.steps)),
                 Effect::Load { attempt, instance, model, device, reservation } => {
-                    self.loading.insert(instance, model);
+                    self.models.insert(instance, model);
                     self.runtimes.load(LoadOrder { attempt, instance, model, device, reservation });
                 }
                 Effect::Stop { attempt, instance, .. } => {

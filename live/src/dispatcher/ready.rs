@@ -25,11 +25,6 @@ impl Ready {
         self.instances.load().contains_key(&instance)
     }
 
-    /// The model of an instance.
-    pub(super) fn model_of(&self, instance: InstanceId) -> Option<ModelId> {
-        self.instances.load().get(&instance).map(|(model, _)| *model)
-    }
-
     pub(super) fn enter(&self, instance: InstanceId, model: ModelId, endpoint: Arc<Endpoint>) {
         self.change(|instances| {
             instances.insert(instance, (model, endpoint));
