@@ -37,6 +37,8 @@ pub(super) struct Running {
     /// Where clients are listened to, and whether the command line allowed that without keys.
     address: SocketAddr,
     public: bool,
+    /// How many this process may have.
+    descriptors: usize,
     current: RwLock<Arc<Current>>,
     /// One at a time takes up a new configuration.
     reloading: Mutex<()>,
@@ -64,11 +66,13 @@ pub(super) struct Parts {
     pub daemon: Daemon,
     pub address: SocketAddr,
     pub public: bool,
+    pub descriptors: usize,
 }
 
 impl Running {
     pub fn new(parts: Parts) -> Running {
-        let Parts { source, found, files, desk, metrics, seen, runtime, retell, daemon, address, public } = parts;
+        let Parts { source, found, files, desk, metrics, seen, runtime, retell, daemon, address, public, descriptors } =
+            parts;
         Running {
             source,
             found,
@@ -81,6 +85,7 @@ impl Running {
             retell,
             address,
             public,
+            descriptors,
             current: RwLock::new(Arc::new(Current { daemon, removed: Vec::new() })),
             reloading: Mutex::new(()),
             phase: AtomicU8::new(STARTING),
@@ -114,7 +119,7 @@ impl Running {
         let next = continued(&old.daemon, new);
         // A model that is named again stands at a new place, since names of what is gone are marked.
         let removed = next.removed;
-        let settings = setting::gateway(&next.daemon, next.retired)?;
+        let settings = setting::gateway(&next.daemon, next.retired, self.descriptors)?;
         may_listen(&settings, self.address)?;
         let (estimates, untold) = self.files.estimates(&next.daemon);
         if let Some(one) = untold.iter().find(|one| next.renewed.contains(&one.model)) {

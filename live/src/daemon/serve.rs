@@ -31,6 +31,7 @@ use super::{
 use crate::{
     Clock, Dispatcher, LoadOrder, Runtimes,
     children::{Alert, Fate, Orphan, Witness},
+    descriptors,
     dispatcher::Setting,
     gateway::{Catalogue, Gateway, Phase, may_listen},
     journal::Journal,
@@ -124,7 +125,8 @@ async fn run(options: &Options, say: Sayer) -> Result<(), ServeError> {
     let mut daemon = options.source.resolve(&found)?;
     daemon.server.public |= options.public;
     options.source.check(&daemon).map_err(ServeError::Wrong)?;
-    let settings = setting::gateway(&daemon, BTreeSet::new()).map_err(ServeError::Wrong)?;
+    let descriptors = descriptors::raise();
+    let settings = setting::gateway(&daemon, BTreeSet::new(), descriptors).map_err(ServeError::Wrong)?;
     let address = options.listen.unwrap_or(daemon.server.listen);
     may_listen(&settings, address).map_err(|wrong| ServeError::Wrong(wrong.to_string()))?;
     let simulated = fleet::is_simulated(&daemon).map_err(ServeError::Wrong)?;
@@ -188,8 +190,20 @@ async fn run(options: &Options, say: Sayer) -> Result<(), ServeError> {
     let mut changes = Changes::of(source.file().cloned());
     let runtime = Handle::current();
     let public = options.public;
-    let parts =
-        Parts { source, found, files, desk: desk.clone(), metrics, seen, runtime, retell, daemon, address, public };
+    let parts = Parts {
+        source,
+        found,
+        files,
+        desk: desk.clone(),
+        metrics,
+        seen,
+        runtime,
+        retell,
+        daemon,
+        address,
+        public,
+        descriptors,
+    };
     let running = Arc::new(Running::new(parts));
     let gateway = Gateway::new(desk.clone(), settings, catalogue, Arc::clone(&running) as _, batch_orders);
     drop(running.gateway.set(gateway.clone()));

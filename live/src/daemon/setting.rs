@@ -67,11 +67,12 @@ pub(super) fn started(daemon: &Daemon, profiles: Vec<Profile>, estimates: Vec<Es
     Started { configuration: daemon.configuration.clone(), profiles, estimates, residents: Vec::new() }
 }
 
-/// How the gateway behaves; the keys at places in `retired` are only there for their places.
+/// How the gateway of a process that may have so many file descriptors behaves; the keys at places in `retired` are only there
+/// for their places.
 ///
 /// # Errors
 /// If the text of a key cannot be had; says which.
-pub(super) fn gateway(daemon: &Daemon, retired: BTreeSet<usize>) -> Result<Settings, String> {
+pub(super) fn gateway(daemon: &Daemon, retired: BTreeSet<usize>, descriptors: usize) -> Result<Settings, String> {
     let server = &daemon.server;
     let mut keys = Vec::new();
     let mut admin_keys = Vec::new();
@@ -101,7 +102,7 @@ pub(super) fn gateway(daemon: &Daemon, retired: BTreeSet<usize>) -> Result<Setti
         hold_after: lasting(server.keepalive_after),
         keepalive: lasting(server.keepalive_every),
         drain: lasting(server.drain),
-        connections: descriptors::for_clients(descriptors::raise()),
+        connections: descriptors::for_clients(descriptors),
         ..Settings::default()
     })
 }
@@ -140,7 +141,8 @@ mod tests {
 
     #[test]
     fn everybody_who_is_called_an_operator_is_one() {
-        let settings = gateway(&daemon(KEYS), BTreeSet::new()).unwrap();
+        let settings = gateway(&daemon(KEYS), BTreeSet::new(), 1024).unwrap();
+        assert_eq!(settings.connections, 768, "some are kept from clients");
         assert_eq!(settings.admin_keys, ["two", "three"].map(|key| Secret::new(key.to_owned())));
     }
 
@@ -148,11 +150,11 @@ mod tests {
     fn without_the_last_key_only_this_machine_is_served() {
         let [here, anywhere] = ["127.0.0.1:8080", "0.0.0.0:8080"].map(|one| one.parse::<SocketAddr>().unwrap());
         let fewer = continued(&daemon(KEYS), daemon(r#"{ name = "app", key = "one" }"#));
-        let settings = gateway(&fewer.daemon, fewer.retired).unwrap();
+        let settings = gateway(&fewer.daemon, fewer.retired, 1024).unwrap();
         assert!(settings.admin_keys.is_empty());
         assert_eq!(may_listen(&settings, anywhere), Ok(()));
         let none = continued(&fewer.daemon, daemon(""));
-        let settings = gateway(&none.daemon, none.retired).unwrap();
+        let settings = gateway(&none.daemon, none.retired, 1024).unwrap();
         assert_eq!((settings.keys.len(), settings.retired.len()), (3, 3), "labels keep their places");
         assert_eq!(may_listen(&settings, here), Ok(()));
         assert!(may_listen(&settings, anywhere).unwrap_err().contains("without keys"));

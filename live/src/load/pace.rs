@@ -11,7 +11,6 @@ use std::{
     time::Duration,
 };
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::runtime::{Builder, Runtime};
 use windtunnel_config::{Scenario, Workload};
 use windtunnel_core::{
@@ -29,7 +28,7 @@ use super::{
     tally::Tally,
     verdict,
 };
-use crate::Clock;
+use crate::{Clock, descriptors};
 
 /// A wish to stop is heard, and records are written, at least this often.
 const TICK: Duration = Duration::from_millis(50);
@@ -57,7 +56,9 @@ pub fn run(
     watch: Watch<'_>,
 ) -> Result<Lag, LoadError> {
     let questions = Question::all(scenario, settings)?;
-    allow_descriptors();
+    // A request in flight has a connection, and many systems allow 1,024 open files unless a program asks for more. What
+    // cannot be had is seen when a connection cannot be opened.
+    descriptors::raise();
     let runtime = threads()?;
     let connections = Connections::new(settings.address.clone());
     let unreachable = |cause| LoadError::Unreachable { address: settings.address.connect().to_owned(), cause };
@@ -98,13 +99,6 @@ pub struct Watch<'a> {
     pub stop: &'a dyn Fn() -> bool,
     /// Where it shows how far it has come.
     pub gauge: &'a Gauge,
-}
-
-/// A request in flight has a connection, and many systems allow 1,024 open files unless a program asks for more. What cannot
-/// be had is seen when a connection cannot be opened.
-fn allow_descriptors() {
-    let limit = getrlimit(Resource::Nofile);
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
 fn threads() -> Result<Runtime, LoadError> {
