@@ -80,11 +80,16 @@ impl ModelFiles {
     }
 
     /// What every model of a daemon takes on each of its devices, and which cannot be told. What the configuration says of a
-    /// footprint takes the place of an estimate. Times of loads are a guess until one was seen.
+    /// footprint takes the place of an estimate. A file that is named has to be there in any case, since the model could not be
+    /// loaded without; only a simulated device needs none. Times of loads are a guess until one was seen.
     pub fn estimates(&self, daemon: &Daemon) -> (Vec<Estimate>, Vec<Untold>) {
         let (mut told, mut untold) = (Vec::new(), Vec::new());
         for (at, model) in (0..).zip(&daemon.configuration.models) {
             let id = ModelId(at);
+            if let Err(why) = files_are_there(daemon, id) {
+                untold.push(Untold { model: id, why });
+                continue;
+            }
             for placement in &model.placements {
                 match self.footprint_on(daemon, id, placement.device) {
                     Ok(Some(bytes)) => told.push(Estimate {
@@ -104,18 +109,12 @@ impl ModelFiles {
         (told, untold)
     }
 
-    /// What an instance of a daemon's model takes on a device; `None` where neither file nor configuration tells. A file that is
-    /// named has to be there in any case, since the model could not be loaded without; only a simulated device needs none.
+    /// What an instance of a daemon's model takes on a device; `None` where neither file nor configuration tells.
     ///
     /// # Errors
     /// Why it cannot be told although there is a file.
-    pub fn footprint_on(&self, daemon: &Daemon, model: ModelId, device: DeviceId) -> Result<Option<Bytes>, String> {
+    fn footprint_on(&self, daemon: &Daemon, model: ModelId, device: DeviceId) -> Result<Option<Bytes>, String> {
         let launch = daemon.launches.get(model.index()).filter(|launch| launch.gguf.is_some());
-        if let Some(gguf) = launch.and_then(|launch| launch.gguf.as_deref())
-            && site(daemon, device).is_some_and(|site| site.backend != Some(config::Backend::Simulated))
-        {
-            fs::File::open(gguf).map_err(|wrong| format!("{}: {wrong}", gguf.display()))?;
-        }
         let configured = daemon.footprints.get(model.index()).and_then(|one| one.estimate.or(one.truth));
         let (None, Some(launch)) = (configured, launch) else { return Ok(configured) };
         let Some(told) = daemon.configuration.model(model) else { return Ok(None) };
@@ -128,6 +127,23 @@ impl Estimator for ModelFiles {
     fn footprint(&self, launch: &Launch, capacity: Capacity, site: Site) -> Result<Bytes, String> {
         self.explain(launch, capacity, site).map(|told| told.footprint.charged())
     }
+}
+
+/// Whether the files are there that a model needs on one of its devices.
+fn files_are_there(daemon: &Daemon, model: ModelId) -> Result<(), String> {
+    let placements = daemon.configuration.model(model).map_or(&[][..], |model| &model.placements);
+    let mut sites = placements.iter().filter_map(|place| site(daemon, place.device));
+    if !sites.any(|site| site.backend != Some(config::Backend::Simulated)) {
+        return Ok(());
+    }
+    let launch = daemon.launches.get(model.index());
+    let named = launch.map_or([None, None], |launch| [launch.gguf.as_deref(), launch.mmproj.as_deref()]);
+    named.into_iter().flatten().try_for_each(is_file)
+}
+
+fn is_file(path: &Path) -> Result<(), String> {
+    let found = fs::metadata(path).map_err(|wrong| format!("{}: {wrong}", path.display()))?;
+    if found.is_file() { Ok(()) } else { Err(format!("{} is no file; the file of a model is wanted", path.display())) }
 }
 
 /// Where a model on a device of a daemon runs.
@@ -181,10 +197,10 @@ mod tests {
 
     use super::*;
 
-    fn untold(backend: &str) -> Vec<Untold> {
+    fn untold(backend: &str, files: &str) -> Vec<Untold> {
         let text = format!(
             "devices = [{{ name = \"a\", backend = \"{backend}\", memory = \"8GiB\" }}]\n\
-             models.chat = {{ gguf = \"/nowhere/chat.gguf\", footprint = \"1GiB\" }}\n"
+             models.chat = {{ {files}, footprint = \"1GiB\" }}\n"
         );
         let file = DaemonFile::parse(&text, Path::new("windtunnel.toml")).unwrap_or_else(|wrong| panic!("{wrong}"));
         let daemon = file.resolve(&[], &[]).unwrap_or_else(|wrong| panic!("{wrong}"));
@@ -193,8 +209,17 @@ mod tests {
 
     #[test]
     fn a_file_that_is_not_there_shows_although_its_footprint_is_known() {
-        let [one] = &untold("cpu")[..] else { panic!("one model is missing its file") };
-        assert!(one.model == ModelId(0) && one.why.starts_with("/nowhere/chat.gguf: "), "{}", one.why);
-        assert_eq!(untold("simulated"), [], "nothing is read there");
+        let [there, folder] = [concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"), env!("CARGO_MANIFEST_DIR")];
+        let cases = [
+            (r#"gguf = "/nowhere/chat.gguf""#.to_owned(), "/nowhere/chat.gguf: ".to_owned()),
+            (format!(r#"gguf = "{there}", mmproj = "/nowhere/eyes.gguf""#), "/nowhere/eyes.gguf: ".to_owned()),
+            (format!(r#"gguf = "{folder}""#), format!("{folder} is no file; ")),
+        ];
+        for (files, why) in cases {
+            let [one] = &untold("cpu", &files)[..] else { panic!("one model is missing its file: {files}") };
+            assert!(one.model == ModelId(0) && one.why.starts_with(&why), "{}", one.why);
+            assert_eq!(untold("simulated", &files), [], "nothing is read there");
+        }
+        assert_eq!(untold("cpu", &format!(r#"gguf = "{there}""#)), [], "its footprint is known");
     }
 }
