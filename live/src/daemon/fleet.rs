@@ -98,21 +98,21 @@ pub(super) fn real(
             poll: lasting(poll),
         }
     });
+    // They end with those who keep children, the last of whom are `told` and `ended`.
     let monitors = Arc::new(Monitors::start(&desk, watched.collect())?);
-    let children = Children::start(desk, children(daemon, &place), Arc::clone(&monitors) as _, witness, runtime)?;
+    let children = Children::start(desk, children(daemon, &place), monitors, witness, runtime)?;
     let (told, ended) = (children.handle(), children.handle());
     let limit = lasting(daemon.server.stop_grace).saturating_mul(2).saturating_add(LAST_MOMENT);
     Ok(Fleet {
         runtimes: Box::new(children),
         retell: Box::new(move |daemon| told.replace(self::children(daemon, &place))),
         end: Box::new(move |pace| {
-            let (ended, monitors) = (ended.clone(), Arc::clone(&monitors));
+            let ended = ended.clone();
             Box::pin(async move {
                 match pace {
                     Pace::InOrder => ended.shut_down(limit).await,
                     Pace::AtOnce => ended.kill(LAST_MOMENT).await,
                 };
-                drop(monitors);
             })
         }),
     })
