@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header
 use hyper::body::Incoming;
 
 use super::{
-    access::{Hosts, NoEntry, Shown, is_loopback},
+    access::{Hosts, NoEntry, Presented, is_loopback},
     admin,
     answer::Answer,
     exchange::{self, Record},
@@ -107,8 +107,8 @@ impl Seen<'_> {
     /// What goes on here is shown to operators, and to everybody with a key.
     fn reader(&self, parts: &Parts) -> Result<(), Refusal> {
         match self.rules.keys.shown(&parts.headers) {
-            Shown::Operators | Shown::Clients => Ok(()),
-            Shown::Nothing | Shown::Unknown => self.operator(parts),
+            Presented::Operators | Presented::Clients => Ok(()),
+            Presented::Nothing | Presented::Unknown => self.operator(parts),
         }
     }
 
@@ -117,11 +117,11 @@ impl Seen<'_> {
         let refusal = |message| Err(Refusal::new(Reason::NotAdmin, message));
         let keys = &self.rules.keys;
         match keys.shown(&parts.headers) {
-            Shown::Operators => Ok(()),
-            Shown::Clients if keys.has_admin() => refusal("this needs the operator's key"),
-            Shown::Nothing if keys.has_admin() => Err(exchange::no_entry(NoEntry::NoKey)),
-            Shown::Unknown if keys.has_admin() => Err(exchange::no_entry(NoEntry::WrongKey)),
-            Shown::Nothing | Shown::Unknown | Shown::Clients => self.at_this_machine(parts),
+            Presented::Operators => Ok(()),
+            Presented::Clients if keys.has_admin() => refusal("this needs the operator's key"),
+            Presented::Nothing if keys.has_admin() => Err(exchange::no_entry(NoEntry::NoKey)),
+            Presented::Unknown if keys.has_admin() => Err(exchange::no_entry(NoEntry::WrongKey)),
+            Presented::Nothing | Presented::Unknown | Presented::Clients => self.at_this_machine(parts),
         }
     }
 

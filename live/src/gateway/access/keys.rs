@@ -63,7 +63,7 @@ pub(in crate::gateway) enum NoEntry {
 
 /// Whose key a request presents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::gateway) enum Shown {
+pub(in crate::gateway) enum Presented {
     /// None is presented.
     Nothing,
     /// Nobody's.
@@ -129,9 +129,9 @@ impl KeyRing {
             return Ok(());
         }
         match self.shown(headers) {
-            Shown::Operators | Shown::Clients => Ok(()),
-            Shown::Nothing => Err(NoEntry::NoKey),
-            Shown::Unknown => Err(NoEntry::WrongKey),
+            Presented::Operators | Presented::Clients => Ok(()),
+            Presented::Nothing => Err(NoEntry::NoKey),
+            Presented::Unknown => Err(NoEntry::WrongKey),
         }
     }
 
@@ -141,15 +141,15 @@ impl KeyRing {
     }
 
     /// Whose key a request presents.
-    pub(in crate::gateway) fn shown(&self, headers: &HeaderMap) -> Shown {
-        let Some(presented) = presented(headers) else { return Shown::Nothing };
+    pub(in crate::gateway) fn shown(&self, headers: &HeaderMap) -> Presented {
+        let Some(presented) = presented(headers) else { return Presented::Nothing };
         let presented = fingerprint(&presented);
         let admin = self.admins.iter().fold(Choice::from(0), |found, admin| found | admin.ct_eq(&presented));
         let place = self.place(&presented);
         match (bool::from(admin), place) {
-            (true, _) => Shown::Operators,
-            (false, Some(_)) => Shown::Clients,
-            (false, None) => Shown::Unknown,
+            (true, _) => Presented::Operators,
+            (false, Some(_)) => Presented::Clients,
+            (false, None) => Presented::Unknown,
         }
     }
 
@@ -324,11 +324,11 @@ mod tests {
     #[test]
     fn operators_have_their_own_key() {
         let ring = ring();
-        assert_eq!(ring.shown(&with("x-api-key", "sk-admin")), Shown::Operators);
-        assert_eq!(ring.shown(&with("x-api-key", "sk-other")), Shown::Operators);
-        assert_eq!(ring.shown(&with("x-api-key", "sk-app")), Shown::Clients);
-        assert_eq!(ring.shown(&with("x-api-key", "sk-ap")), Shown::Unknown);
-        assert_eq!(ring.shown(&HeaderMap::new()), Shown::Nothing);
+        assert_eq!(ring.shown(&with("x-api-key", "sk-admin")), Presented::Operators);
+        assert_eq!(ring.shown(&with("x-api-key", "sk-other")), Presented::Operators);
+        assert_eq!(ring.shown(&with("x-api-key", "sk-app")), Presented::Clients);
+        assert_eq!(ring.shown(&with("x-api-key", "sk-ap")), Presented::Unknown);
+        assert_eq!(ring.shown(&HeaderMap::new()), Presented::Nothing);
         assert_eq!((ring.has_admin(), KeyRing::default().has_admin()), (true, false));
         assert_eq!(ring.knows(&with("x-api-key", "sk-admin")), Ok(()));
         assert_eq!(ring.caller(&with("x-api-key", "sk-admin")).unwrap_err(), NoEntry::WrongKey);

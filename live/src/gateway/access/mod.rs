@@ -6,7 +6,7 @@ mod keys;
 
 pub(super) use cors::Cors;
 pub(super) use host::Hosts;
-pub(super) use keys::{Caller, KeyRing, NoEntry, Shown};
+pub(super) use keys::{Caller, KeyRing, NoEntry, Presented};
 
 use std::net::{IpAddr, SocketAddr};
 
