@@ -247,9 +247,12 @@ fn generates(client: &Operator, name: &str) -> Result<bool, Failure> {
     match client.question("/v1/chat/completions", &chat(name, 8, 1, 0)) {
         Ok(_) => Ok(true),
         Err(AskError::Refused { status: 400 | 404 | 500 | 501, .. }) => Ok(false),
-        Err(wrong @ (AskError::Refused { .. } | AskError::Silent { .. } | AskError::Foreign { .. })) => {
-            Err(wrong.into())
-        }
+        Err(
+            wrong @ (AskError::Refused { .. }
+            | AskError::Silent { .. }
+            | AskError::Late { .. }
+            | AskError::Foreign { .. }),
+        ) => Err(wrong.into()),
     }
 }
 

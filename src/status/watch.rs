@@ -105,7 +105,9 @@ fn take(screen: &mut Screen, news: News, seen: &mut Instant) {
             screen.trouble = None;
             *seen = Instant::now();
         }
-        Err(AskError::Silent { why, .. } | AskError::Foreign { why, .. }) => screen.trouble = Some(why),
+        Err(AskError::Silent { why, .. } | AskError::Late { why, .. } | AskError::Foreign { why, .. }) => {
+            screen.trouble = Some(why)
+        }
         Err(AskError::Refused { message, .. }) => screen.trouble = Some(message),
     }
 }

@@ -36,8 +36,15 @@ pub struct Operator {
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AskError {
-    /// Nobody is there, or the connection broke.
+    /// Nobody is there.
     Silent {
+        /// Who was asked.
+        address: String,
+        /// What went wrong.
+        why: String,
+    },
+    /// Somebody may be there, but there was no whole answer in time.
+    Late {
         /// Who was asked.
         address: String,
         /// What went wrong.
@@ -114,7 +121,7 @@ impl Operator {
         let answer = async { tokio::time::timeout(self.timeout, self.exchange(method, path, body)).await };
         let (status, reason, body) = match self.runtime.block_on(answer) {
             Ok(answer) => answer?,
-            Err(_) => return Err(self.silent(&format!("no answer within {:?}", self.timeout))),
+            Err(_) => return Err(self.late(&format_args!("nothing within {:?}", self.timeout))),
         };
         if status.is_success() { Ok(body) } else { Err(refused(status, reason, &body)) }
     }
@@ -125,10 +132,10 @@ impl Operator {
         path: &str,
         body: Bytes,
     ) -> Result<(StatusCode, Option<String>, Bytes), AskError> {
-        let silent = |wrong: &dyn fmt::Display| self.silent(&wrong.to_string());
-        let stream = TcpStream::connect(self.address.connect()).await.map_err(|wrong| silent(&wrong))?;
-        stream.set_nodelay(true).map_err(|wrong| silent(&wrong))?;
-        let (mut link, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(|wrong| silent(&wrong))?;
+        let silent = |wrong: io::Error| AskError::Silent { address: self.address.to_string(), why: wrong.to_string() };
+        let stream = TcpStream::connect(self.address.connect()).await.map_err(silent)?;
+        stream.set_nodelay(true).map_err(|wrong| self.late(&wrong))?;
+        let (mut link, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(|wrong| self.late(&wrong))?;
         // Whoever waits for the answer learns of its end as well.
         tokio::spawn(async move { drop(connection.await) });
         let mut request = Request::builder()
@@ -140,16 +147,16 @@ impl Operator {
         if let Some(key) = &self.key {
             request = request.header(header::AUTHORIZATION, format!("Bearer {key}"));
         }
-        let request = request.body(Full::new(body)).map_err(|wrong| silent(&wrong))?;
-        let response = link.send_request(request).await.map_err(|wrong| silent(&wrong))?;
+        let request = request.body(Full::new(body)).map_err(|wrong| self.late(&wrong))?;
+        let response = link.send_request(request).await.map_err(|wrong| self.late(&wrong))?;
         let reason = response.headers().get("x-windtunnel-reason").and_then(|reason| reason.to_str().ok());
         let (status, reason) = (response.status(), reason.map(str::to_owned));
-        let body = Limited::new(response.into_body(), LONGEST).collect().await.map_err(|wrong| silent(&wrong))?;
+        let body = Limited::new(response.into_body(), LONGEST).collect().await.map_err(|wrong| self.late(&wrong))?;
         Ok((status, reason, body.to_bytes()))
     }
 
-    fn silent(&self, why: &str) -> AskError {
-        AskError::Silent { address: self.address.to_string(), why: why.to_owned() }
+    fn late(&self, why: &dyn fmt::Display) -> AskError {
+        AskError::Late { address: self.address.to_string(), why: why.to_string() }
     }
 
     fn foreign(&self, why: &str) -> AskError {
@@ -194,6 +201,7 @@ impl fmt::Display for AskError {
             AskError::Silent { address, why } => {
                 write!(f, "no daemon answers at {address}: {why}; `windtunnel serve` starts one, --url names another")
             }
+            AskError::Late { address, why } => write!(f, "the daemon at {address} gave no answer: {why}"),
             AskError::Refused { status, reason: Some(reason), message } => write!(f, "{status} {reason}: {message}"),
             AskError::Refused { status, reason: None, message } => write!(f, "{status}: {message}"),
             AskError::Foreign { address, why } => write!(f, "what answers at {address} is no such daemon: {why}"),
@@ -202,3 +210,29 @@ impl fmt::Display for AskError {
 }
 
 impl std::error::Error for AskError {}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    fn told(listener: &TcpListener) -> String {
+        let address = Address::parse(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
+        let operator = Operator::new(address, None, Duration::from_millis(50)).unwrap();
+        let told = operator.status().unwrap_err().to_string();
+        told.replace(&listener.local_addr().unwrap().port().to_string(), "PORT")
+    }
+
+    #[test]
+    fn who_is_not_there_is_told_from_who_gives_no_answer() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        assert_eq!(told(&listener), "the daemon at http://127.0.0.1:PORT gave no answer: nothing within 50ms");
+        let nobody = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = Address::parse(&format!("http://{}", nobody.local_addr().unwrap())).unwrap();
+        drop(nobody);
+        let asked = Operator::new(address, None, Duration::from_secs(20)).unwrap().status();
+        let Err(silent @ AskError::Silent { .. }) = asked else { panic!("nobody is there: {asked:?}") };
+        assert!(silent.to_string().ends_with("; `windtunnel serve` starts one, --url names another"), "{silent}");
+    }
+}
