@@ -9,6 +9,7 @@ use super::{
     access::{Hosts, NoEntry, Presented, is_loopback},
     admin,
     answer::Answer,
+    connections::{Crowded, Visit},
     exchange::{self, Record},
     names,
     operations::Phase,
@@ -18,8 +19,13 @@ use super::{
 };
 use std::net::SocketAddr;
 
-/// Answers a request of a client at `peer`.
-pub(super) async fn answer(shared: Arc<Shared>, peer: SocketAddr, request: Request<Incoming>) -> Response<Answer> {
+/// Answers a request of a client at `peer`, who visits.
+pub(super) async fn answer(
+    shared: Arc<Shared>,
+    peer: SocketAddr,
+    visit: &mut Visit,
+    request: Request<Incoming>,
+) -> Response<Answer> {
     let rules = shared.rules();
     let (parts, body) = request.into_parts();
     let request_id = request_id(&shared, &parts.headers);
@@ -27,7 +33,7 @@ pub(super) async fn answer(shared: Arc<Shared>, peer: SocketAddr, request: Reque
     let seen = Seen { shared: &shared, rules: &rules, peer, request_id: &request_id };
     let origin = parts.headers.get(header::ORIGIN).cloned();
     let is_head = parts.method == Method::HEAD;
-    let mut answer = match seen.route(parts, body).await {
+    let mut answer = match seen.route(visit, parts, body).await {
         Ok(answer) => answer,
         Err(refusal) => {
             Record::new(&shared).refused(&refusal);
@@ -47,7 +53,7 @@ struct Seen<'a> {
 }
 
 impl Seen<'_> {
-    async fn route(&self, parts: Parts, body: Incoming) -> Result<Response<Answer>, Refusal> {
+    async fn route(&self, visit: &mut Visit, parts: Parts, body: Incoming) -> Result<Response<Answer>, Refusal> {
         if !self.rules.hosts.allow(&parts.uri, &parts.headers) {
             let message = "this host is not called that; configure the names it may be called by";
             return Err(Refusal::new(Reason::ForeignHost, message));
@@ -59,10 +65,12 @@ impl Seen<'_> {
         let route = routes::route(&parts.method, path).map_err(|wrong| astray(wrong, &parts.method, path))?;
         match route {
             Route::Infer(errand) => {
+                visit.works().map_err(crowded)?;
                 Ok(exchange::infer(self.shared, self.rules, errand, parts, body, self.request_id).await)
             }
             // What is rare lies elsewhere: a request that waits keeps room for the largest of these.
             Route::Ask(errand) => {
+                visit.works().map_err(crowded)?;
                 Ok(Box::pin(exchange::question(self.shared, self.rules, errand, parts, body, self.request_id)).await)
             }
             Route::Models => self.known(&parts.headers).map(|()| names::all(self.rules)),
@@ -157,6 +165,11 @@ impl Seen<'_> {
         }
         answer
     }
+}
+
+fn crowded(_: Crowded) -> Refusal {
+    let message = "as many connections have work under way as may; the places that are left are not for work";
+    Refusal::new(Reason::TooManyConnections, message).after(Duration::from_secs(1))
 }
 
 fn astray(astray: Astray, method: &Method, path: &str) -> Refusal {

@@ -24,7 +24,7 @@ pub struct Settings {
     /// The class of a request that names none, nor its key: the policy's `default_class`.
     pub class: Class,
     /// The most connections of clients that are open together. If one more comes, the one that has rested longest is closed;
-    /// where none rests it waits.
+    /// where none rests it waits. A quarter of them, 16 at most, are kept from work for models.
     pub connections: usize,
     /// The most bytes of a request body, packed or not.
     pub body_limit: usize,

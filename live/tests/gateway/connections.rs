@@ -1,6 +1,6 @@
 //! Connections: how many there may be, and what becomes of the bytes of clients that are refused or leave.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -12,11 +12,13 @@ use windtunnel_live::gateway::Settings;
 use super::{
     client::Stream,
     upstream::{Upstream, answer},
-    world::{Loads, World, running, settings},
+    world::{Loads, World, running, settings, waiting},
 };
 
 const TINY: &str = r#"{"model":"tiny","messages":[]}"#;
 const PATIENCE: Duration = Duration::from_secs(20);
+/// Bytes of an answer that no kernel has room for.
+const LONG: usize = 40_000_000;
 
 async fn with(name: &str, upstream: Upstream, connections: usize) -> World {
     World::with(name, upstream, Settings { connections, ..settings() }, Loads::AtOnce).await
@@ -26,6 +28,10 @@ async fn with(name: &str, upstream: Upstream, connections: usize) -> World {
 async fn ended(mut socket: TcpStream) {
     let read = timeout(PATIENCE, socket.read(&mut [0; 16])).await.expect("the connection should end");
     assert_eq!(read.unwrap_or(0), 0);
+}
+
+async fn connected(world: &World) -> Stream {
+    Stream::of(TcpStream::connect(world.address).await.unwrap())
 }
 
 /// Asks for the health on a connection that stays open.
@@ -73,17 +79,118 @@ async fn who_waits_for_an_answer_stays_and_others_wait_for_room() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_that_is_used_rests_from_then_on() {
     let world = with("used", Upstream::saying(answer("200 OK", "{}")).await, 2).await;
-    let mut old = world.client().begin("GET", "/health", &[], b"").await;
-    assert!(old.head().await.starts_with("HTTP/1.1 200 "));
-    let newer = TcpStream::connect(world.address).await.unwrap();
-    // Not before the newer one is there.
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    let [mut old, mut newer] = [connected(&world).await, connected(&world).await];
+    health(&mut old).await;
+    health(&mut newer).await;
     let mut old = Stream::of(old.socket);
     health(&mut old).await;
     assert_eq!(world.client().get("/health").await.status, 200);
-    ended(newer).await;
+    let mut newer = newer.socket;
+    let mut rest = Vec::new();
+    timeout(PATIENCE, newer.read_to_end(&mut rest)).await.expect("the newer one should end").unwrap();
     let mut old = Stream::of(old.socket);
     health(&mut old).await;
+    world.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_silent_or_slow_with_a_head_makes_room_beside_others() {
+    let world = with("silent", Upstream::saying(answer("200 OK", "{}")).await, 40).await;
+    let mut silent = Vec::new();
+    for number in 0..40 {
+        let mut socket = TcpStream::connect(world.address).await.unwrap();
+        if number % 2 == 0 {
+            socket.write_all(b"GET /hea").await.unwrap();
+        }
+        silent.push(socket);
+    }
+    let started = Instant::now();
+    let mut stay = Vec::new();
+    for _ in 0..40 {
+        let mut stream = connected(&world).await;
+        health(&mut stream).await;
+        stay.push(stream);
+    }
+    assert!(started.elapsed() < Duration::from_secs(15), "one after another takes twenty: {:?}", started.elapsed());
+    for socket in silent {
+        ended(socket).await;
+    }
+    drop(stay);
+    world.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_all_work_that_may_is_under_way_others_are_told_so_and_the_daemon_can_be_asked() {
+    let world = with("crowded", Upstream::told().await, 4).await;
+    let mut work = Vec::new();
+    for _ in 0..3 {
+        work.push(world.client().begin_post("/v1/chat/completions", TINY).await);
+    }
+    let child = world.upstream.next().await;
+    world.until("jobs that wait", |view| waiting(view) == 2).await;
+    for path in ["/v1/chat/completions", "/tokenize"] {
+        let reply = world.client().post(path, TINY).await;
+        assert_eq!((reply.status, reply.reason()), (503, "too_many_connections"), "{}", reply.text());
+        assert_eq!(
+            (&reply.json()["error"]["code"], reply.header("retry-after")),
+            (&"too_many_connections".into(), Some("1"))
+        );
+    }
+    for path in ["/health", "/admin/status", "/v1/models"] {
+        assert_eq!(world.client().get(path).await.status, 200, "{path}");
+    }
+    child.say(answer("200 OK", "{}"));
+    drop(child);
+    assert!(work.remove(0).head().await.starts_with("HTTP/1.1 200 "));
+    let mut more = world.client().begin_post("/v1/chat/completions", TINY).await;
+    for _ in 0..3 {
+        let child = world.upstream.next().await;
+        child.say(answer("200 OK", "{}"));
+    }
+    assert!(more.head().await.starts_with("HTTP/1.1 200 "));
+    drop((work, more));
+    world.close().await;
+}
+
+/// A client who has the head of an answer that no kernel has room for.
+async fn slow_reader(world: &World) -> Stream {
+    assert_eq!(world.client().post("/v1/chat/completions", TINY).await.status, 200, "the model is loaded");
+    let mut slow = world.client().begin_post("/tokenize", TINY).await;
+    assert!(slow.head().await.starts_with("HTTP/1.1 200 "));
+    slow
+}
+
+fn long_answer() -> Vec<u8> {
+    answer("200 OK", &format!("\"{}\"", "x".repeat(LONG - 2)))
+}
+
+/// Reads what is left after it took nothing for longer than the last bytes of others may take.
+async fn read_late(slow: Stream) {
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    let reply = slow.rest("POST", format!("HTTP/1.1 200 OK\r\ncontent-length: {LONG}\r\n\r\n")).await;
+    assert_eq!(reply.body.len(), LONG);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_is_given_is_not_cut_to_make_room() {
+    let world = with("slow", Upstream::saying(long_answer()).await, 1).await;
+    let slow = slow_reader(&world).await;
+    let mut comes = connected(&world).await;
+    comes.send("GET", "/health", &[], b"").await;
+    read_late(slow).await;
+    assert!(comes.head().await.starts_with("HTTP/1.1 200 "));
+    drop(comes);
+    world.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_is_given_is_not_cut_by_the_end() {
+    let world = with("slow-end", Upstream::saying(long_answer()).await, 8).await;
+    let slow = slow_reader(&world).await;
+    world.shutdown.cancel();
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    assert!(world.is_serving(), "somebody still reads");
+    read_late(slow).await;
     world.close().await;
 }
 

@@ -262,6 +262,11 @@ impl World {
         }
     }
 
+    /// Whether the gateway serves, be it only to its end.
+    pub fn is_serving(&self) -> bool {
+        !self.serving.is_finished()
+    }
+
     /// Ends everything; nothing may be left, and no rule have been broken.
     pub async fn close(self) -> String {
         self.until_idle().await;

@@ -1,4 +1,7 @@
 //! The connections that are open: as many as there may be, and if one more comes, the one that has rested longest goes.
+//!
+//! A few places are kept from work for models, which may last long: whoever asks how the daemon fares, or gives it an order, gets
+//! in however much work there is.
 
 use std::{
     collections::BTreeMap,
@@ -8,10 +11,14 @@ use std::{
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+/// Places that work never takes, where there are enough.
+const SPARE: usize = 16;
+
 /// Everybody who is connected.
 #[derive(Debug)]
 pub(super) struct Crowd {
     most: usize,
+    most_working: usize,
     state: Mutex<State>,
     /// Somebody left, or rests.
     changed: Notify,
@@ -20,6 +27,8 @@ pub(super) struct Crowd {
 #[derive(Debug, Default)]
 struct State {
     open: usize,
+    /// Those with work under way.
+    working: usize,
     /// Those that were asked to go, have not gone, and are about to.
     leaving: usize,
     /// Counts on: a larger number began to rest later.
@@ -43,18 +52,27 @@ enum Place {
     Resting(u64),
     /// A request is under way.
     Busy,
-    /// It was asked to go, and its last request is over.
+    /// It goes, and nobody waits for that: its last request is over, or it takes its time.
     Leaving,
 }
 
 /// A request under way.
 #[derive(Debug)]
-pub(super) struct Visit(Arc<Guest>);
+pub(in crate::gateway) struct Visit {
+    guest: Arc<Guest>,
+    works: bool,
+}
+
+/// All places for work are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::gateway) struct Crowded;
 
 impl Crowd {
     /// Nobody yet, and never more than `most`.
     pub(super) fn new(most: usize) -> Arc<Crowd> {
-        Arc::new(Crowd { most: most.max(1), state: Mutex::default(), changed: Notify::new() })
+        let most = most.max(1);
+        let most_working = most - SPARE.min(most / 4);
+        Arc::new(Crowd { most, most_working, state: Mutex::default(), changed: Notify::new() })
     }
 
     /// Waits until there is room for one more, and makes some.
@@ -116,7 +134,18 @@ impl Guest {
                 self.crowd.changed.notify_one();
             }
         }
-        Visit(Arc::clone(self))
+        Visit { guest: Arc::clone(self), works: false }
+    }
+
+    /// Who was asked to go will take his time, so that somebody else can be asked.
+    pub(super) fn tarries(&self) {
+        let mut state = self.crowd.state();
+        let mut place = self.place();
+        if let Place::Resting(since) = *place {
+            *place = Place::Leaving;
+            state.rises(since);
+            self.crowd.changed.notify_one();
+        }
     }
 
     /// Whether a request is under way.
@@ -129,10 +158,28 @@ impl Guest {
     }
 }
 
+impl Visit {
+    /// It is work, which has to have one of the places for it.
+    ///
+    /// # Errors
+    /// If all of them are taken.
+    pub(in crate::gateway) fn works(&mut self) -> Result<(), Crowded> {
+        let crowd = &self.guest.crowd;
+        let mut state = crowd.state();
+        if !self.works && state.working >= crowd.most_working {
+            return Err(Crowded);
+        }
+        state.working += usize::from(!self.works);
+        self.works = true;
+        Ok(())
+    }
+}
+
 impl Drop for Visit {
     fn drop(&mut self) {
-        let guest = &self.0;
+        let guest = &self.guest;
         let mut state = guest.crowd.state();
+        state.working -= usize::from(self.works);
         if guest.leave.is_cancelled() {
             *guest.place() = Place::Leaving;
         } else {
@@ -192,5 +239,36 @@ mod tests {
         drop((visit, first, third));
         let state = crowd.state();
         assert_eq!((state.open, state.leaving, state.resting.len()), (0, 0, 0));
+    }
+
+    #[test]
+    fn who_takes_his_time_to_go_keeps_nobody_waiting() {
+        let crowd = Crowd::new(2);
+        let [first, second] = [(); 2].map(|()| Arc::new(crowd.enter().unwrap()));
+        assert!(crowd.enter().is_none() && first.leave.is_cancelled());
+        first.tarries();
+        first.tarries();
+        assert!(crowd.enter().is_none() && second.leave.is_cancelled(), "another is asked");
+        drop(first.visit());
+        drop((first, second));
+        let state = crowd.state();
+        assert_eq!((state.open, state.leaving, state.resting.len()), (0, 0, 0));
+    }
+
+    #[test]
+    fn some_places_are_not_for_work() {
+        let crowd = Crowd::new(100);
+        let guests: Vec<Arc<Guest>> = (0..100).map(|_| Arc::new(crowd.enter().unwrap())).collect();
+        let mut visits: Vec<Visit> = guests.iter().map(Guest::visit).collect();
+        let (work, other) = visits.split_at_mut(84);
+        assert!(work.iter_mut().all(|visit| visit.works() == Ok(())));
+        assert!(other.iter_mut().all(|visit| visit.works() == Err(Crowded)));
+        assert_eq!(visits[0].works(), Ok(()), "it has its place");
+        drop(visits.remove(0));
+        let last = visits.last_mut().unwrap();
+        assert_eq!(last.works(), Ok(()), "there is a place again");
+        drop(visits);
+        assert_eq!(crowd.state().working, 0);
+        assert_eq!((Crowd::new(1).most_working, Crowd::new(8).most_working), (1, 6), "most is for work");
     }
 }

@@ -10,7 +10,7 @@ use std::{
     pin::{Pin, pin},
     sync::Arc,
     task::{Context, Poll},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use bytes::Bytes;
@@ -23,6 +23,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::mpsc::{self, Sender},
+    time::timeout,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -32,13 +33,17 @@ use super::{
     service,
     shared::Shared,
 };
-use crowd::{Crowd, Guest, Visit};
-use wire::{Wire, hung_up, linger};
+use crowd::{Crowd, Guest};
+pub(super) use crowd::{Crowded, Visit};
+use wire::{Socket, Wire, hung_up, linger};
 
 /// How long a listener rests that has no file descriptor left for a connection.
 const REST: Duration = Duration::from_millis(50);
-/// How long clients are given to take the last bytes of what was broken off.
+/// How long clients are given to take the last bytes of what was broken off, or to send the rest of a head.
 const LAST_BYTES: Duration = Duration::from_secs(1);
+/// Who takes nothing of his answer for so long is gone, where its connection is to end. The kernel has room for megabytes and
+/// asks for more when a third of that is free, so that slow clients seem to take nothing for seconds.
+const TAKEN_NOTHING: Duration = Duration::from_secs(10);
 /// How long the head of a request may take.
 const HEAD: Duration = Duration::from_secs(30);
 
@@ -50,26 +55,36 @@ pub(super) async fn serve(shared: &Arc<Shared>, listener: TcpListener, shutdown:
     let accepting = accept(shared, &listener, &open, &closing);
     let ending = async {
         shutdown.cancelled().await;
-        drain(shared).await;
+        let (asked, limit) = (Instant::now(), shared.rules().settings.drain);
+        drain(shared, limit).await;
+        limit.saturating_sub(asked.elapsed())
     };
-    tokio::select! {
+    let left = tokio::select! {
         never = accepting => match never {},
-        () = ending => {}
-    }
+        left = ending => left,
+    };
     drop(listener);
     closing.cancel();
-    // Every connection has a sender, so there is nothing to receive when all have ended. Those without a request end at once; a
-    // client that reads no more is not waited for.
+    // Every connection has a sender, so there is nothing to receive when all have ended.
     drop(open);
-    drop(tokio::time::timeout(LAST_BYTES, ended.recv()).await);
+    tokio::select! {
+        _none = ended.recv() => {}
+        () = last_bytes(shared, left) => {}
+    }
     Ok(())
 }
 
+/// Waits for as long as clients may take what they were sent, unless somebody is in a hurry.
+async fn last_bytes(shared: &Shared, left: Duration) {
+    drop(timeout(left, shared.cut.cancelled()).await);
+    tokio::time::sleep(LAST_BYTES).await;
+}
+
 /// New and waiting requests are refused from here on; answers may end, unless somebody is in a hurry.
-async fn drain(shared: &Shared) {
+async fn drain(shared: &Shared, limit: Duration) {
     shared.draining.cancel();
     let emptied = tokio::select! {
-        emptied = shared.under_way.emptied(shared.rules().settings.drain) => emptied,
+        emptied = shared.under_way.emptied(limit) => emptied,
         () = shared.cut.cancelled() => false,
     };
     if !emptied {
@@ -117,32 +132,48 @@ async fn connection(
 ) {
     // A frame waits for nobody; without the option it only comes later.
     drop(stream.set_nodelay(true));
-    let (stream, guest) = (Arc::new(stream), Arc::new(guest));
+    let (socket, guest) = (Arc::new(Socket::new(stream)), Arc::new(guest));
     let service = service_fn(|request| {
-        let (shared, visit) = (Arc::clone(&shared), guest.visit());
+        let (shared, mut visit) = (Arc::clone(&shared), guest.visit());
         async move {
-            let answer = service::answer(shared, peer, request).await;
+            let answer = service::answer(shared, peer, &mut visit, request).await;
             Ok::<_, Infallible>(answer.map(|answer| Given { answer, _visit: visit }))
         }
     });
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD);
-    let mut connection = pin!(builder.serve_connection(TokioIo::new(Wire(Arc::clone(&stream))), service));
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(Wire(Arc::clone(&socket))), service));
+    let asked = async {
+        tokio::select! {
+            () = closing.cancelled() => {}
+            () = guest.leave.cancelled() => {}
+        }
+    };
     tokio::select! {
-        _ended = connection.as_mut() => farewell(&stream, &guest.leave, &closing).await,
-        () = hung_up(&stream, || guest.is_busy()) => {}
-        () = closing.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            drop(connection.await);
+        _ended = connection.as_mut() => return farewell(&socket.stream, &guest.leave, &closing).await,
+        () = hung_up(&socket.stream, || guest.is_busy()) => return,
+        () = asked => {}
+    }
+    connection.as_mut().graceful_shutdown();
+    end(connection, &socket, &guest).await;
+}
+
+/// Waits until a connection that takes no further request has ended. A request under way comes to its end, and its client gets
+/// all of the answer as long as he takes some; who has sent nothing goes at once, who sends no more of a head soon.
+async fn end(mut connection: Pin<&mut impl Future>, socket: &Socket, guest: &Guest) {
+    let mut patience = Duration::ZERO;
+    loop {
+        let taken = socket.taken();
+        if timeout(patience, connection.as_mut()).await.is_ok() {
+            return;
         }
-        () = guest.leave.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            // One that has begun to send a request, and no more, has to go as well.
-            let ended = tokio::time::timeout(LAST_BYTES, connection.as_mut()).await;
-            if ended.is_err() && guest.is_busy() {
-                drop(connection.await);
-            }
+        let moves = guest.is_busy() || socket.taken() != taken;
+        let is_over = !patience.is_zero() || !socket.has_heard();
+        if is_over && !moves {
+            return;
         }
+        guest.tarries();
+        patience = if socket.owes() { TAKEN_NOTHING } else { LAST_BYTES };
     }
 }
 

@@ -4,7 +4,10 @@
 use std::{
     io,
     pin::Pin,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    },
     task::{Context, Poll, ready},
     time::Duration,
 };
@@ -23,16 +26,52 @@ const LOOK: Duration = Duration::from_secs(1);
 const LINGER: Duration = Duration::from_secs(2);
 const MOST: usize = 256 * 1024 * 1024;
 
+/// A socket, and what has gone over it.
+#[derive(Debug)]
+pub(super) struct Socket {
+    pub stream: TcpStream,
+    /// Whether a byte was read, so that a request has begun or has been.
+    heard: AtomicBool,
+    /// Whether bytes wait to be taken.
+    owes: AtomicBool,
+    /// Bytes that were taken.
+    taken: AtomicU64,
+}
+
+impl Socket {
+    pub(super) fn new(stream: TcpStream) -> Socket {
+        Socket { stream, heard: AtomicBool::new(false), owes: AtomicBool::new(false), taken: AtomicU64::new(0) }
+    }
+
+    /// Whether its client has sent anything.
+    pub(super) fn has_heard(&self) -> bool {
+        self.heard.load(Relaxed)
+    }
+
+    /// Whether hyper has bytes for its client that the kernel has no room for.
+    pub(super) fn owes(&self) -> bool {
+        self.owes.load(Relaxed)
+    }
+
+    /// How many bytes the kernel has taken for its client.
+    pub(super) fn taken(&self) -> u64 {
+        self.taken.load(Relaxed)
+    }
+}
+
 /// The socket as hyper wants it.
 #[derive(Debug)]
-pub(super) struct Wire(pub Arc<TcpStream>);
+pub(super) struct Wire(pub Arc<Socket>);
 
 impl AsyncRead for Wire {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         loop {
-            ready!(self.0.poll_read_ready(cx))?;
-            match self.0.try_read_buf(buffer) {
-                Ok(_) => return Poll::Ready(Ok(())),
+            ready!(self.0.stream.poll_read_ready(cx))?;
+            match self.0.stream.try_read_buf(buffer) {
+                Ok(read) => {
+                    self.0.heard.fetch_or(read > 0, Relaxed);
+                    return Poll::Ready(Ok(()));
+                }
                 Err(wrong) if wrong.kind() == io::ErrorKind::WouldBlock => {}
                 Err(wrong) => return Poll::Ready(Err(wrong)),
             }
@@ -46,11 +85,16 @@ impl Wire {
         cx: &mut Context<'_>,
         send: impl Fn(&TcpStream) -> io::Result<usize>,
     ) -> Poll<io::Result<usize>> {
+        self.0.owes.store(true, Relaxed);
         loop {
-            ready!(self.0.poll_write_ready(cx))?;
-            match send(&self.0) {
+            ready!(self.0.stream.poll_write_ready(cx))?;
+            match send(&self.0.stream) {
                 Err(wrong) if wrong.kind() == io::ErrorKind::WouldBlock => {}
-                sent => return Poll::Ready(sent),
+                sent => {
+                    let bytes = sent.as_ref().map_or(0, |bytes| *bytes as u64);
+                    self.0.taken.fetch_add(bytes, Relaxed);
+                    return Poll::Ready(sent);
+                }
             }
         }
     }
@@ -73,12 +117,14 @@ impl AsyncWrite for Wire {
         true
     }
 
+    /// Hyper asks for it when it has nothing more to send.
     fn poll_flush(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.0.owes.store(false, Relaxed);
         Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(shutdown(&*self.0, Shutdown::Write).map_err(Into::into))
+        Poll::Ready(shutdown(&self.0.stream, Shutdown::Write).map_err(Into::into))
     }
 }
 

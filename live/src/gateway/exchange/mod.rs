@@ -87,7 +87,11 @@ async fn understood(
 ) -> Result<Wish, Refusal> {
     let caller = record.comes_from(rules.keys.caller(&parts.headers).map_err(no_entry)?);
     serving(shared)?;
-    let bytes = body::take(&parts.headers, body, rules.settings.body_limit).await?;
+    let bytes = tokio::select! {
+        biased;
+        bytes = body::take(&parts.headers, body, rules.settings.body_limit) => bytes?,
+        () = shared.draining.cancelled() => return Err(draining()),
+    };
     Wish::of(rules, errand, &parts, caller, bytes, request_id)
 }
 

@@ -54,6 +54,8 @@ reasons! {
     ForeignHost, "host_not_allowed", FORBIDDEN;
     /// The key has as many requests under way as it may.
     KeyLimit, "key_limit", TOO_MANY_REQUESTS;
+    /// Every connection for work has some.
+    TooManyConnections, "too_many_connections", SERVICE_UNAVAILABLE;
     /// Nothing is called that.
     UnknownModel, "model_not_found", NOT_FOUND;
     /// The model was taken out of the configuration.
