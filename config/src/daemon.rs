@@ -48,6 +48,8 @@ pub struct Server {
     pub cors: Vec<String>,
     /// The largest request body.
     pub body_limit: Bytes,
+    /// No request body takes longer to arrive.
+    pub body_time: Span,
     /// A streaming request that waits gets its first comment frame after so long.
     pub keepalive_after: Span,
     /// And further ones after so long each.

@@ -46,6 +46,7 @@ fn every_key_of_a_daemon_comes_out() {
         hosts: vec!["house.example".to_owned()],
         cors: vec!["https://chat.example".to_owned()],
         body_limit: Bytes::new(10_000_000),
+        body_time: Span::from_secs(90),
         keepalive_after: Span::from_secs(5),
         keepalive_every: Span::from_secs(6),
         drain: Span::from_secs(30),

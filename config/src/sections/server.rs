@@ -27,6 +27,7 @@ pub(crate) static SERVER: Form = Form::new(
             "origins whose pages may ask, such as \"https://chat.example\"; default: none",
         ),
         Key::scalar("body_limit", Scalar::Size, "the largest request body").or("\"100MB\""),
+        Key::scalar("body_time", Scalar::SpanAboveZero, "no request body takes longer to arrive").or("\"5m\""),
         Key::scalar(
             "keepalive_after",
             Scalar::SpanAboveZero,
@@ -83,6 +84,7 @@ impl Default for Server {
             hosts: Vec::new(),
             cors: Vec::new(),
             body_limit: Bytes::new(100_000_000),
+            body_time: Span::from_secs(5 * 60),
             keepalive_after: Span::from_secs(10),
             keepalive_every: Span::from_secs(12),
             drain: Span::from_secs(30),
@@ -113,6 +115,7 @@ pub(crate) fn read(section: Option<&Section<'_>>, access: Access) -> Server {
         hosts: listed("hosts"),
         cors: listed("cors"),
         body_limit: section.size("body_limit").unwrap_or(standard.body_limit),
+        body_time: span("body_time", standard.body_time),
         keepalive_after: span("keepalive_after", standard.keepalive_after),
         keepalive_every: span("keepalive_every", standard.keepalive_every),
         drain: span("drain", standard.drain),

@@ -99,6 +99,7 @@ pub(super) fn gateway(daemon: &Daemon, retired: BTreeSet<usize>, descriptors: us
         origins: server.cors.clone(),
         class: daemon.configuration.policy.default_class,
         body_limit: usize::try_from(server.body_limit.get()).unwrap_or(usize::MAX),
+        body_time: lasting(server.body_time),
         hold_after: lasting(server.keepalive_after),
         keepalive: lasting(server.keepalive_every),
         drain: lasting(server.drain),
@@ -144,6 +145,13 @@ mod tests {
         let settings = gateway(&daemon(KEYS), BTreeSet::new(), 1024).unwrap();
         assert_eq!(settings.connections, 768, "some are kept from clients");
         assert_eq!(settings.admin_keys, ["two", "three"].map(|key| Secret::new(key.to_owned())));
+    }
+
+    #[test]
+    fn bodies_may_take_as_long_as_is_configured() {
+        let mut daemon = daemon("");
+        daemon.server.body_time = Span::from_secs(7);
+        assert_eq!(gateway(&daemon, BTreeSet::new(), 1024).unwrap().body_time, Duration::from_secs(7));
     }
 
     #[test]

@@ -28,6 +28,8 @@ pub struct Settings {
     pub connections: usize,
     /// The most bytes of a request body, packed or not.
     pub body_limit: usize,
+    /// No request body takes longer to arrive.
+    pub body_time: Duration,
     /// How long a streaming request waits before its answer is opened with comments.
     pub hold_after: Duration,
     /// How often an open answer without an answer is given a comment.
@@ -115,6 +117,7 @@ impl Default for Settings {
             class: Class::Interactive,
             connections: usize::MAX,
             body_limit: 100_000_000,
+            body_time: Duration::from_secs(300),
             hold_after: Duration::from_secs(10),
             keepalive: Duration::from_secs(12),
             drain: Duration::from_secs(30),

@@ -2,6 +2,7 @@
 //! them.
 
 mod access;
+mod arriving;
 mod client;
 mod connections;
 mod failing;

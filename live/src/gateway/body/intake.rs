@@ -27,19 +27,26 @@ pub(in crate::gateway) enum Refused {
     /// Its client stopped sending.
     Broken,
     /// Nothing came of it for too long.
-    Slow,
+    Stalled,
+    /// It took longer than it may.
+    Slow { limit: Duration },
 }
 
 /// Takes a whole body in and unpacks it.
 ///
 /// # Errors
-/// If it is larger than `limit`, packed or not, cannot be unpacked, or does not arrive.
-pub(in crate::gateway) async fn take(headers: &HeaderMap, body: Incoming, limit: usize) -> Result<Bytes, Refused> {
+/// If it is larger than `limit`, packed or not, cannot be unpacked, or does not arrive in `time`.
+pub(in crate::gateway) async fn take(
+    headers: &HeaderMap,
+    body: Incoming,
+    limit: usize,
+    time: Duration,
+) -> Result<Bytes, Refused> {
     let packing = packing(headers)?;
     if body.size_hint().lower() > limit as u64 {
         return Err(Refused::TooLarge { limit });
     }
-    let bytes = whole(body, limit).await?;
+    let bytes = timeout(time, whole(body, limit)).await.map_err(|_| Refused::Slow { limit: time })??;
     let Some(packing) = packing else { return Ok(bytes) };
     let unpacked = tokio::task::spawn_blocking(move || unpack(packing, &bytes, limit)).await;
     match unpacked {
@@ -80,7 +87,7 @@ async fn whole(mut body: Incoming, limit: usize) -> Result<Bytes, Refused> {
 
 /// The next piece; trailers are passed over.
 async fn data(body: &mut Incoming) -> Result<Option<Bytes>, Refused> {
-    while let Some(frame) = timeout(PAUSE, body.frame()).await.map_err(|_| Refused::Slow)? {
+    while let Some(frame) = timeout(PAUSE, body.frame()).await.map_err(|_| Refused::Stalled)? {
         if let Ok(piece) = frame.map_err(|_| Refused::Broken)?.into_data() {
             return Ok(Some(piece));
         }

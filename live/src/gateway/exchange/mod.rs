@@ -87,9 +87,10 @@ async fn understood(
 ) -> Result<Wish, Refusal> {
     let caller = record.comes_from(rules.keys.caller(&parts.headers).map_err(no_entry)?);
     serving(shared)?;
+    let (limit, time) = (rules.settings.body_limit, rules.settings.body_time);
     let bytes = tokio::select! {
         biased;
-        bytes = body::take(&parts.headers, body, rules.settings.body_limit) => bytes?,
+        bytes = body::take(&parts.headers, body, limit, time) => bytes?,
         () = shared.draining.cancelled() => return Err(draining()),
     };
     Wish::of(rules, errand, &parts, caller, bytes, request_id)

@@ -111,7 +111,11 @@ impl From<body::Refused> for Refusal {
                 format!("the body comes as content-encoding {found:?}; gzip, zstd and identity can be read"),
             ),
             body::Refused::Damaged => Refusal::new(Reason::BadBody, "the packed body cannot be unpacked"),
-            body::Refused::Slow => Refusal::new(Reason::BodyTooSlow, "nothing came of the body for a minute"),
+            body::Refused::Stalled => Refusal::new(Reason::BodyTooSlow, "nothing came of the body for a minute"),
+            body::Refused::Slow { limit } => {
+                let message = format!("the body did not arrive within {} s", limit.as_secs_f64());
+                Refusal::new(Reason::BodyTooSlow, message)
+            }
             body::Refused::Broken => Refusal::new(Reason::BadBody, "the body ended before it was complete"),
         }
     }
