@@ -9,11 +9,13 @@ use std::{
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 use windtunnel_config::ScenarioFile;
 use windtunnel_core::{
-    Attempt, DeviceId, Estimate, InstanceId, JobKind, LabelId, Measured, ModelId, Needs, Outcome, Started, Submission,
-    Wanted,
+    Attempt, DeviceId, Estimate, ExitCause, InstanceId, JobKind, LabelId, Measured, ModelId, Needs, Outcome, Request,
+    Started, Submission, Wanted,
 };
 use windtunnel_live::{
-    Clock, Desk, Dispatcher, Endpoint, LoadOrder, Runtimes, Ticket, Told, dispatcher::Setting, journal::Journal,
+    Clock, Desk, Dispatcher, Endpoint, LoadOrder, Runtimes, Ticket, Told,
+    dispatcher::{Setting, TroubleCause},
+    journal::Journal,
 };
 use windtunnel_replay::{Rules, replay};
 use windtunnel_reports::journal::{Header, SCHEMA, Source, WarmupRule};
@@ -26,9 +28,18 @@ models.vectors = { footprint = "1GiB", batch = { max = 64 }, service = { kind = 
 workload = [{ name = "tests", model = "chat", arrivals = { process = "at", times = ["1s"] } }]
 "#;
 
+/// What processes do that are asked to end.
+#[derive(Clone, Copy)]
+enum Stops {
+    InOrder,
+    /// They die of something else just then.
+    Dying,
+}
+
 /// Loads and stops at once, and remembers the order.
 struct AtOnce {
     desk: Desk<&'static str>,
+    stops: Stops,
     log: Arc<Mutex<Vec<String>>>,
 }
 
@@ -46,6 +57,10 @@ impl Runtimes for AtOnce {
 
     fn stop(&mut self, attempt: Attempt, instance: InstanceId) {
         self.log.lock().unwrap().push(format!("stop {instance}"));
+        match self.stops {
+            Stops::InOrder => {}
+            Stops::Dying => self.desk.exited(instance, ExitCause::Signal(11)),
+        }
         self.desk.stopped(attempt, instance);
     }
 
@@ -86,6 +101,10 @@ fn started() -> Started {
 }
 
 fn bench(name: &str, limit: u64) -> Bench {
+    bench_with(name, limit, Stops::InOrder)
+}
+
+fn bench_with(name: &str, limit: u64, stops: Stops) -> Bench {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     drop(std::fs::remove_dir_all(&folder));
     std::fs::create_dir_all(&folder).unwrap();
@@ -117,7 +136,8 @@ fn bench(name: &str, limit: u64) -> Bench {
         broken: Box::new(|violation| panic!("{violation}")),
     };
     let own = Arc::clone(&log);
-    let (dispatcher, desk) = Dispatcher::start(Clock::start(), setting, |desk| AtOnce { desk, log: own }).unwrap();
+    let (dispatcher, desk) =
+        Dispatcher::start(Clock::start(), setting, |desk| AtOnce { desk, stops, log: own }).unwrap();
     Bench { dispatcher, desk, batches, log, journal }
 }
 
@@ -220,6 +240,27 @@ fn a_client_that_goes_while_its_step_runs_has_it_broken_off() {
     }
     bench.desk.failed(&order.running, windtunnel_core::GrantFailure::Aborted, windtunnel_core::Sent::Nothing);
     bench.close();
+}
+
+#[test]
+fn what_a_model_died_of_is_known_although_it_was_asked_to_end() {
+    let bench = bench_with("dies", u64::MAX, Stops::Dying);
+    let mut told = bench.submit(0, JobKind::Chat, 1);
+    assert!(matches!(next(&mut told), Told::Taken(_)));
+    let Told::Granted(order) = next(&mut told) else { panic!("a grant comes next") };
+    bench.desk.finished(&order.running, Measured { first_token: None, output_tokens: 5 });
+    bench.desk.operate(Request::Unload { instance: order.running.instance });
+    let started = std::time::Instant::now();
+    let trouble = loop {
+        if let Some(trouble) = bench.desk.trouble(ModelId(0)) {
+            break trouble;
+        }
+        assert!(started.elapsed() < Duration::from_secs(20), "its end should be known");
+        std::thread::sleep(Duration::from_millis(2));
+    };
+    assert_eq!(trouble.cause, Some(TroubleCause::Exit(ExitCause::Signal(11))));
+    let (log, _) = bench.close();
+    assert_eq!(log.len(), 2, "{log:?}");
 }
 
 #[test]
