@@ -174,3 +174,91 @@ impl Recorder for News {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use windtunnel_core::{Bytes, Span};
+
+    use super::*;
+
+    /// What is said of one who is loaded, or was to be, and what then became of it.
+    fn said(inputs: &[Input], effects: &[Effect]) -> Vec<String> {
+        let (tell, told) = mpsc::channel();
+        let mut news = News::telling(tell);
+        (news.models, news.devices) = (vec!["chat".to_owned()], vec!["gpu0".to_owned()]);
+        let load = Effect::Load {
+            attempt: Attempt(1),
+            instance: InstanceId(5),
+            model: ModelId(0),
+            device: DeviceId(0),
+            reservation: Bytes::ZERO,
+        };
+        news.effect(Time::ZERO, &load);
+        let t = Time::ZERO.after(Span::from_millis(2_340));
+        inputs.iter().for_each(|input| news.input(t, input));
+        effects.iter().for_each(|effect| news.effect(t, effect));
+        drop(news);
+        told.iter().collect()
+    }
+
+    #[test]
+    fn every_line_that_people_hear() {
+        let (attempt, instance) = (Attempt(1), InstanceId(5));
+        let loaded = Input::LoadFinished { attempt, instance, footprint: None };
+        let failed = [
+            LoadFailure::Crashed,
+            LoadFailure::OutOfMemory,
+            LoadFailure::Stalled,
+            LoadFailure::NotStarted,
+            LoadFailure::Stopped,
+        ];
+        let exits = [ExitCause::Code(1), ExitCause::Signal(9), ExitCause::Wedged, ExitCause::OutOfMemory];
+        let stops = [
+            StopCause::Operator,
+            StopCause::Removed,
+            StopCause::Evicted,
+            StopCause::Idle,
+            StopCause::Pressure,
+            StopCause::OutOfMemory,
+        ];
+        let until = Time::ZERO.after(Span::from_millis(62_000));
+        let breaker = Effect::Note(Note::Breaker { model: ModelId(0), state: BreakerState::Open { until } });
+        let failed = failed.map(|cause| said(&[Input::LoadFailed { attempt, instance, cause }], &[]));
+        let exits = exits.map(|cause| said(&[loaded.clone(), Input::Exited { instance, cause }], &[]));
+        let stops = stops.map(|cause| said(&[], &[Effect::Stop { attempt: Attempt(2), instance, cause }]));
+        let lines = [&failed[..], &[said(&[], &[breaker])], &exits[..], &stops[..]].concat().concat();
+        insta::assert_snapshot!(lines.join("\n"), @r"
+        chat on gpu0: the load failed, its process ended
+        chat on gpu0: the load failed, memory ran out
+        chat on gpu0: the load failed, it made no progress
+        chat on gpu0: the load failed, its process could not be started
+        chat on gpu0: the load was broken off
+        chat fails again and again, the next try is in 60 s
+        chat is loaded on gpu0 after 2.3 s
+        chat on gpu0: its process ended by itself with code 1
+        chat is loaded on gpu0 after 2.3 s
+        chat on gpu0: its process was ended by signal 9
+        chat is loaded on gpu0 after 2.3 s
+        chat on gpu0: its process made no progress and is replaced
+        chat is loaded on gpu0 after 2.3 s
+        chat on gpu0: its process ended because memory ran out
+        chat leaves gpu0: an operator asked for it
+        chat leaves gpu0: it is no longer configured
+        chat leaves gpu0: its memory is needed for others
+        chat leaves gpu0: nobody used it for long
+        chat leaves gpu0: memory is scarce
+        chat leaves gpu0: memory ran out
+        ");
+    }
+
+    #[test]
+    fn nothing_is_said_of_who_is_gone() {
+        let (attempt, instance) = (Attempt(1), InstanceId(5));
+        let exited = Input::Exited { instance, cause: ExitCause::Code(1) };
+        let failed = Input::LoadFailed { attempt, instance, cause: LoadFailure::Crashed };
+        for end in [exited.clone(), failed, Input::StopFinished { attempt: Attempt(2), instance }] {
+            let before = said(std::slice::from_ref(&end), &[]);
+            assert_eq!(said(&[end, exited.clone()], &[]), before);
+        }
+    }
+}
