@@ -1,5 +1,8 @@
 //! What can be read without asking a model.
 
+use windtunnel_core::{Class, Mode, Tier};
+use windtunnel_live::operator::Status;
+
 use super::{
     upstream::{Upstream, answer},
     world::{Loads, World, settings},
@@ -68,6 +71,13 @@ async fn operators_see_devices_residents_and_queues_by_name() {
     let queue = &status["queues"][0];
     assert_eq!((&queue["variants"][0], &queue["reason"]), (&"tiny".into(), &"slots_busy".into()), "{status}");
     assert_eq!(queue["why"], "every instance that could serve it is full");
+    let status: Status = serde_json::from_value(status).expect("what `windtunnel status` reads");
+    let device = &status.devices[0];
+    assert_eq!((device.mode, device.memory.budget), (Mode::Interactive, Some((16 << 30) - (512 << 20))));
+    let [resident] = &device.residents[..] else { panic!("one is loaded: {device:?}") };
+    assert_eq!((&resident.stage[..], resident.tier, resident.running), ("ready", Tier::Hot, 1));
+    let [queue] = &status.queues[..] else { panic!("one waits: {status:?}") };
+    assert_eq!((queue.class, queue.jobs, &queue.reason[..]), (Class::Interactive, 1, "slots_busy"));
     drop((runs, waits));
     world.close().await;
 }

@@ -1,10 +1,12 @@
 //! Texts to be embedded: cut, batched, and put together again.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::{
     upstream::{Asked, Upstream, answer},
-    world::World,
+    world::{Loads, World, loading, settings},
 };
 
 /// A child whose vector for a text is its number in words and its length.
@@ -239,5 +241,26 @@ async fn vectors_that_have_begun_may_end_and_others_are_refused() {
     let reply = client.rest("POST", head).await;
     assert_eq!(reply.status, 200, "{}", reply.text());
     assert_eq!(reply.json()["data"].as_array().unwrap().len(), 100);
+    world.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn vectors_between_two_steps_count_as_an_answer_under_way() {
+    let world = World::with("vectors-between", Upstream::told().await, settings(), Loads::FirstAtOnce).await;
+    let body = json!({"model": "vectors", "input": texts(100)}).to_string();
+    let mut client = world.client().begin_post("/v1/embeddings", &body).await;
+    let first = world.upstream.next().await;
+    assert_eq!(world.client().post("/admin/models/vectors/unload", "").await.status, 202);
+    first.say(vectors(&first.asked));
+    drop(first);
+    world.until("a further load", loading).await;
+    world.shutdown.cancel();
+    for _ in 0..20 {
+        assert_eq!(world.client().get("/readyz").await.status, 503, "the end is still to come");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    world.gateway.cut();
+    let head = client.head().await;
+    assert!(head.starts_with("HTTP/1.1 503 ") && head.contains("draining"), "{head}");
     world.close().await;
 }

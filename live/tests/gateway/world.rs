@@ -41,6 +41,8 @@ workload = [{ name = "tests", model = "chat", arrivals = { process = "at", times
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loads {
     AtOnce,
+    /// Later ones never.
+    FirstAtOnce,
     Never,
     Fail,
 }
@@ -55,6 +57,7 @@ struct Hands {
 impl Runtimes for Hands {
     fn load(&mut self, order: LoadOrder) {
         self.log.lock().unwrap().push(format!("load {}", order.model));
+        let is_first = self.log.lock().unwrap().len() == 1;
         let endpoint = Endpoint {
             address: self.child,
             key: CHILD_KEY.to_owned(),
@@ -62,7 +65,8 @@ impl Runtimes for Hands {
             progress: Arc::default(),
         };
         match self.loads {
-            Loads::AtOnce => self.desk.loaded(order.attempt, order.instance, None, endpoint),
+            Loads::FirstAtOnce if !is_first => {}
+            Loads::AtOnce | Loads::FirstAtOnce => self.desk.loaded(order.attempt, order.instance, None, endpoint),
             Loads::Fail => self.desk.load_failed(order.attempt, order.instance, LoadFailure::Crashed),
             Loads::Never => {}
         }
