@@ -263,8 +263,10 @@ impl<W: Send + Sync, R: Log, T: Runtimes> Owner<W, R, T> {
 
     /// Others get on with what was decided while it is written down.
     fn follow(&mut self, input: &Input) {
-        self.settle(input);
         self.carry_out();
+        // Only then: a timer that was due as well may have given a process a step in the moment in which it died. Whoever
+        // runs that step finds the process dead, and says so.
+        self.settle(input);
         drop(self.setting.recorder.step(self.last, input, &self.effects));
         if self.setting.recorder.wants_state() {
             self.write_state();
@@ -388,3 +390,6 @@ impl<W: Send + Sync, R: Log, T: Runtimes> Owner<W, R, T> {
 fn tell<W>(ticket: &Ticket<W>, told: Told) {
     drop(ticket.tell.send(told));
 }
+
+#[cfg(test)]
+mod tests;

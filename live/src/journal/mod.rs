@@ -72,6 +72,8 @@ pub struct Journal {
     /// Bytes of the file so far, and how many it may have.
     written: u64,
     limit: u64,
+    /// Bytes of the state that the file begins with.
+    opening: u64,
     due: Due,
     /// When the last record came, and when a disk that had lost lines was last sent the state.
     now: Time,
@@ -118,6 +120,7 @@ impl Journal {
             waiting: false,
             written,
             limit: limit.max(1),
+            opening: 0,
             due: Due::Nothing,
             now: Time::ZERO,
             tried: None,
@@ -127,6 +130,12 @@ impl Journal {
     /// How it fares.
     pub fn health(&self) -> Arc<Health> {
         Arc::clone(&self.health)
+    }
+
+    /// Whether the file has grown beyond its limit, and by as much again as the state that it began with: however large that is,
+    /// files are not full of states alone.
+    fn is_full(&self) -> bool {
+        self.written >= self.limit.max(self.opening.saturating_mul(2))
     }
 
     fn hand_over_after(&mut self, t: Time) -> io::Result<()> {
@@ -154,7 +163,7 @@ impl Journal {
         match self.post.try_send(parcel(lines)) {
             Ok(()) => {
                 self.written += bytes;
-                if self.written >= self.limit && self.due == Due::Nothing {
+                if self.is_full() && self.due == Due::Nothing {
                     self.due = Due::File;
                 }
                 Ok(())
@@ -209,12 +218,11 @@ impl Recorder for Journal {
     }
 
     fn checkpoint(&mut self, t: Time, state: &Checkpoint) -> io::Result<()> {
+        let mut begins = false;
         if self.due == Due::File {
             self.hand_over(t)?;
             // A full post means that this file goes on a little longer.
-            if self.due == Due::File && self.post.try_send(Parcel::NextFile).is_ok() {
-                self.written = 0;
-            }
+            begins = self.due == Due::File && self.post.try_send(Parcel::NextFile).is_ok();
         }
         self.due = Due::Nothing;
         let anew = self.has_lost();
@@ -223,6 +231,10 @@ impl Recorder for Journal {
             self.hand_over(t)?;
         }
         self.lines.checkpoint(t, state)?;
+        if begins {
+            self.lines.flush()?;
+            (self.written, self.opening) = (0, self.lines.get_mut().lines.len() as u64);
+        }
         if anew { self.send(t, |lines| Parcel::Anew(t, lines)) } else { self.hand_over(t) }
     }
 
@@ -318,5 +330,49 @@ mod tests {
         assert!(matches!(records[1], Record::Checkpoint { .. }), "{records:?}");
         assert!(matches!(records[2..], [Record::Input { .. }]), "{records:?}");
         assert_eq!((health.left_out.load(Ordering::Relaxed), health.lag.load(Ordering::Relaxed)), (2, 0));
+    }
+
+    /// A disk that counts its files.
+    struct Counting(Arc<Mutex<(u32, u64)>>);
+
+    impl Paper for Counting {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().1 += bytes.len() as u64;
+            Ok(bytes.len())
+        }
+
+        fn take_back(&mut self, _bytes: u64) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn next_file(&mut self) -> io::Result<()> {
+            self.0.lock().unwrap().0 += 1;
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_state_beyond_the_limit_does_not_begin_a_file_with_every_step() {
+        let seen = Arc::default();
+        let mut journal = Journal::on(Counting(Arc::clone(&seen)), 0, 1).unwrap();
+        let state = Scheduler::new().checkpoint();
+        for second in 1..=500 {
+            let now = Time::ZERO.after(Span::from_secs(second));
+            if journal.wants_state() {
+                journal.checkpoint(now, &state).unwrap();
+            }
+            journal.step(now, &Input::TimerDue, &Effects::new()).unwrap();
+            // The disk keeps up.
+            while journal.health().lag.load(Ordering::Relaxed) > 0 {
+                thread::yield_now();
+            }
+        }
+        let left_out = journal.health().left_out.load(Ordering::Relaxed);
+        drop(journal);
+        let (files, bytes) = *seen.lock().unwrap();
+        let of_steps = 500
+            * (serde_json::to_vec(&Record::Input { t: Time::ZERO, input: Input::TimerDue }).unwrap().len() as u64 + 20);
+        assert!(files > 1 && left_out == 0, "{files} files, {left_out} lines left out");
+        assert!(bytes < 3 * of_steps, "{files} files of {bytes} bytes for {of_steps} of steps");
     }
 }
