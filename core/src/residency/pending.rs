@@ -17,6 +17,20 @@ pub(crate) struct Pending {
     /// Whether the pass under way still wants it.
     #[serde(skip)]
     pub wanted: bool,
+    /// Whether in this pass only a lower class still wanted it: others may go before it now.
+    #[serde(skip)]
+    pub demoted: bool,
+}
+
+impl Pending {
+    /// A job wants it in the pass under way: it stands where the first of those who do would.
+    pub fn claim(&mut self, class: Class, job: JobId) {
+        let others = self.wanted.then_some((self.class, self.job));
+        let first = others.map_or((class, job), |others| others.min((class, job)));
+        self.demoted |= first.0 > self.class;
+        (self.class, self.job) = first;
+        self.wanted = true;
+    }
 }
 
 /// On whose account a load is made.
@@ -51,12 +65,11 @@ impl Scheduler {
     pub(crate) fn await_memory(&mut self, id: DeviceId, load: Pending, missing: Bytes, effects: &mut Effects) {
         let pending = &mut self.devices[id.index()].pending;
         match pending.iter_mut().find(|one| one.model == load.model) {
-            Some(known) if known.wanted => {
-                // In one pass several queues may want it: it stands where the first of them would.
-                let (class, job) = (known.class, known.job).min((load.class, load.job));
-                *known = Pending { class, job, ..load };
+            Some(known) => {
+                known.claim(load.class, load.job);
+                let Pending { class, job, demoted, .. } = *known;
+                *known = Pending { class, job, demoted, ..load };
             }
-            Some(known) => *known = load,
             None => {
                 pending.push(load);
                 let (model, needs) = (load.model, load.needs);
@@ -72,11 +85,13 @@ impl Scheduler {
         }
     }
 
-    /// Drops the pending loads that no waiting job wants any more; whether there were any. Their victims leave all the same.
+    /// Drops the pending loads that no waiting job wants any more; whether there were any, or some that only a lower class
+    /// wants now. Their victims leave all the same.
     pub(crate) fn drop_unwanted(&mut self, effects: &mut Effects) -> bool {
         let mut any = false;
         for (number, device) in self.devices.iter_mut().enumerate() {
-            device.pending.retain(|one| {
+            device.pending.retain_mut(|one| {
+                any |= core::mem::take(&mut one.demoted);
                 if !one.wanted {
                     effects.note(Note::LoadDropped { model: one.model, device: DeviceId(number as u32) });
                     any = true;

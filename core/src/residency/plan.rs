@@ -68,7 +68,7 @@ impl Scheduler {
         let loads: Vec<Option<Time>> = self.devices.iter().map(|device| device.interactive_load).collect();
         let before = self.assignments;
         if self.look_at_all(effects) {
-            // Who was told that there is no room, for the sake of a load that nobody wants any more, may have it now.
+            // Who was told that there is no room, for the sake of a load that nobody of his class wants any more, may have it now.
             self.look_at_all(effects);
         }
         let changed = |(device, load): (&DeviceState, &Option<Time>)| device.interactive_load != *load;
@@ -78,7 +78,7 @@ impl Scheduler {
         }
     }
 
-    /// One pass over all heads; whether pending loads were dropped after it.
+    /// One pass over all heads; whether pending loads were dropped after it, or are of a lower class now.
     fn look_at_all(&mut self, effects: &mut Effects) -> bool {
         self.replan_at = None;
         self.open_books();
@@ -305,7 +305,7 @@ impl Scheduler {
     ) {
         let Some(&model) = by.models.first() else { return };
         let needs = self.need(model, device);
-        let load = Pending { model, class: by.class, job: by.job, needs, guarded, wanted: true };
+        let load = Pending { model, class: by.class, job: by.job, needs, guarded, wanted: true, demoted: false };
         self.await_memory(device, load, missing, effects);
     }
 

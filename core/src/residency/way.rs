@@ -123,7 +123,7 @@ impl Scheduler {
     /// vain.
     fn keep_wanted(&mut self, device: DeviceId, by: &Wanting) {
         let pending = self.devices[device.index()].pending.iter_mut();
-        pending.filter(|one| by.models.contains(&one.model)).for_each(|one| one.wanted = true);
+        pending.filter(|one| by.models.contains(&one.model)).for_each(|one| one.claim(by.class, by.job));
     }
 
     pub(crate) fn way_by_memory(&mut self, device: DeviceId, by: &Wanting, means: Means) -> Way {
