@@ -14,7 +14,7 @@ use std::{
     io,
     path::Path,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         mpsc::{self, Receiver, RecvTimeoutError, Sender},
     },
     thread::{self, JoinHandle},
@@ -39,11 +39,20 @@ pub struct Profiles {
     say: Sender<Message>,
     thread: Option<JoinHandle<()>>,
     trouble: Arc<Mutex<Option<String>>>,
+    due: Arc<Mutex<Due>>,
 }
 
+/// Learned and not kept yet; of each the latest.
+type Due = BTreeMap<(ModelId, DeviceId), Profile>;
+
 enum Message {
-    Learned(Profile),
-    Subjects(Subjects),
+    /// Something is due since nothing was.
+    Due,
+    /// New subjects; what was learned before is about the old ones.
+    Subjects {
+        learned: Due,
+        subjects: Subjects,
+    },
     Close,
 }
 
@@ -55,26 +64,36 @@ impl Profiles {
     pub fn start(store: Store, subjects: Subjects) -> io::Result<Profiles> {
         let (say, inbox) = mpsc::channel();
         let trouble = Arc::new(Mutex::new(None));
-        let keeper = Keeper { store, subjects, trouble: Arc::clone(&trouble), due: BTreeMap::new() };
+        let due = Arc::<Mutex<Due>>::default();
+        let keeper = Keeper { store, subjects, trouble: Arc::clone(&trouble), due: Arc::clone(&due) };
         let thread = thread::Builder::new().name("profiles".to_owned()).spawn(move || keeper.run(&inbox))?;
-        Ok(Profiles { say, thread: Some(thread), trouble })
+        Ok(Profiles { say, thread: Some(thread), trouble, due })
     }
 
-    /// Whom the scheduler tells what it learned. He never waits.
+    /// Whom the scheduler tells what it learned. He never waits, and wakes the thread only for the first of what is due.
     pub fn learner(&self) -> Box<dyn FnMut(Profile) + Send> {
-        let say = self.say.clone();
-        // After the end nobody keeps anything any more.
-        Box::new(move |profile| drop(say.send(Message::Learned(profile))))
+        let (say, due) = (self.say.clone(), Arc::clone(&self.due));
+        Box::new(move |profile| {
+            let mut due = locked(&due);
+            let is_first = due.is_empty();
+            due.insert((profile.model, profile.device), profile);
+            drop(due);
+            if is_first {
+                // After the end nobody keeps anything any more.
+                drop(say.send(Message::Due));
+            }
+        })
     }
 
     /// The configuration changed: what is learned from now on is about these.
     pub fn replace(&self, subjects: Subjects) {
-        drop(self.say.send(Message::Subjects(subjects)));
+        let learned = std::mem::take(&mut *locked(&self.due));
+        drop(self.say.send(Message::Subjects { learned, subjects }));
     }
 
     /// Why the last profile could not be kept; `None`: it was.
     pub fn trouble(&self) -> Option<String> {
-        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        locked(&self.trouble).clone()
     }
 
     /// Ends the thread once everything said before is kept.
@@ -101,41 +120,52 @@ struct Keeper {
     store: Store,
     subjects: Subjects,
     trouble: Arc<Mutex<Option<String>>>,
-    /// Learned and not kept yet; of each the latest.
-    due: BTreeMap<(ModelId, DeviceId), Profile>,
+    due: Arc<Mutex<Due>>,
 }
 
 impl Keeper {
     fn run(mut self, inbox: &Receiver<Message>) {
         let mut rested = Instant::now();
         loop {
-            let message = if self.due.is_empty() {
+            let message = if locked(&self.due).is_empty() {
                 inbox.recv().map_err(RecvTimeoutError::from)
             } else {
                 inbox.recv_timeout(rested.saturating_duration_since(Instant::now()))
             };
             match message {
-                Ok(Message::Learned(profile)) => drop(self.due.insert((profile.model, profile.device), profile)),
-                Ok(Message::Subjects(subjects)) => {
-                    self.write();
+                Ok(Message::Due) => {}
+                Ok(Message::Subjects { learned, subjects }) => {
+                    self.write(learned);
                     self.subjects = subjects;
                 }
-                Ok(Message::Close) | Err(RecvTimeoutError::Disconnected) => return self.write(),
+                Ok(Message::Close) | Err(RecvTimeoutError::Disconnected) => {
+                    let due = self.take_due();
+                    return self.write(due);
+                }
                 Err(RecvTimeoutError::Timeout) => {
-                    self.write();
+                    let due = self.take_due();
+                    self.write(due);
                     rested = Instant::now() + REST;
                 }
             }
         }
     }
 
-    fn write(&mut self) {
-        for (place, profile) in std::mem::take(&mut self.due) {
+    fn take_due(&self) -> Due {
+        std::mem::take(&mut *locked(&self.due))
+    }
+
+    fn write(&mut self, due: Due) {
+        for (place, profile) in due {
             let Some(subject) = self.subjects.get(&place) else { continue };
             let trouble = self.store.put(subject, &profile).err().map(|wrong| wrong.to_string());
-            *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
+            *locked(&self.trouble) = trouble;
         }
     }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Whatever a store knows of these subjects, for the start of a scheduler.
