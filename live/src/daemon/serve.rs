@@ -10,7 +10,7 @@ use std::{
 };
 
 use tokio::{
-    net::TcpListener,
+    net::{TcpListener, TcpSocket},
     runtime::Handle,
     signal::unix::{Signal, SignalKind, signal},
     sync::mpsc,
@@ -43,6 +43,9 @@ use crate::{
 
 /// How long streams are given at an end that was asked for twice to be told of it.
 const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// Connections that may wait to be taken; the system has a limit of its own.
+const UNACCEPTED: u32 = 4096;
 
 /// How a daemon is started.
 #[derive(Clone, Debug)]
@@ -137,7 +140,7 @@ async fn run(options: &Options, say: Sayer) -> Result<(), ServeError> {
         let name = daemon.configuration.model(one.model).map_or("?", |model| model.name.as_str());
         return Err(ServeError::Wrong(format!("the model {name:?}: {}", one.why)));
     }
-    let listener = TcpListener::bind(address).await.map_err(ServeError::system(format_args!("listen on {address}")))?;
+    let listener = listen(address).map_err(ServeError::system(format_args!("listen on {address}")))?;
     let address = listener.local_addr().map_err(ServeError::system("listen"))?;
 
     let place = Place { executable: options.executable.clone(), state: state_folder(options, &daemon)? };
@@ -281,6 +284,14 @@ fn take_up(running: &Running, changes: &mut Changes, say: &Sayer) {
         Ok(told) => told,
         Err(wrong) => format!("the configuration stays as it was: {wrong}"),
     }));
+}
+
+/// Listens. The usual queue of 128 is full when a crowd comes at once, and who finds it full knocks again a second later.
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(UNACCEPTED)
 }
 
 fn open_journal(options: &Options, daemon: &Daemon) -> Result<Option<Journal>, ServeError> {
