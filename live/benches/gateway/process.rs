@@ -5,7 +5,7 @@ use std::{
     fs,
     io::{BufRead, BufReader, Write},
     net::SocketAddr,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, Command, ExitCode, Stdio},
     sync::Arc,
     time::Duration,
@@ -21,8 +21,10 @@ use crate::client::Client;
 /// Makes this program the daemon.
 const DAEMON: &str = "be-the-daemon";
 const SERVER: &str = env!("CARGO_BIN_EXE_fake-llama-server");
-/// Answers at once, on connections that may be kept.
-const FAULTLESS: [&str; 4] = ["--fake-answer-tokens", "8", "--fake-requests-a-connection", "1000000000"];
+/// Answers at once, a hundred times on each connection.
+const FAULTLESS: [&str; 2] = ["--fake-answer-tokens", "8"];
+/// For a client that never connects again.
+const FOR_EVER: [&str; 2] = ["--fake-requests-a-connection", "1000000000"];
 
 /// What `/proc` counts processor time in.
 const TICK: f64 = 0.01;
@@ -41,7 +43,9 @@ pub fn is_part(arguments: &[String]) -> Option<ExitCode> {
 }
 
 /// A card that other programs have something of, whatever that is: `chat` has room beside it, `large` would need all of it.
-fn configuration() -> String {
+/// The server reads no file, but the daemon wants to see one.
+fn configuration(file: &Path) -> String {
+    let file = file.display();
     let arguments = FAULTLESS.map(|argument| format!("{argument:?}")).join(", ");
     format!(
         r#"
@@ -53,16 +57,16 @@ backend = "cpu"
 memory = "512GiB"
 headroom = "0B"
 [models.chat]
-gguf = "/nowhere/chat.gguf"
+gguf = "{file}"
 footprint = "1GiB"
 slots = 128
 args = [{arguments}]
 [models.paced]
-gguf = "/nowhere/paced.gguf"
+gguf = "{file}"
 footprint = "1GiB"
 args = ["--fake-service", "slots:1ms,0ms,5ms,0ms,16ms", {arguments}]
 [models.large]
-gguf = "/nowhere/large.gguf"
+gguf = "{file}"
 footprint = "524287MiB"
 slots = 1
 "#
@@ -71,10 +75,12 @@ slots = 1
 
 fn be_the_daemon() -> ExitCode {
     let folder = folder();
+    let file = folder.join("model.gguf");
+    fs::write(&file, b"").expect("the folder can be written");
     let executable = std::env::current_exe().expect("this program is somewhere");
     let options = Options {
         source: Source {
-            text: Text::Fixed { text: configuration(), name: "bench.toml".into() },
+            text: Text::Fixed { text: configuration(&file), name: "bench.toml".into() },
             overrides: Vec::new(),
         },
         listen: Some(([127, 0, 0, 1], 0).into()),
@@ -158,7 +164,8 @@ impl Server {
         let mut command = Command::new(SERVER);
         command
             .args(["--host", "127.0.0.1", "--port", &address.port().to_string(), "--parallel", "128"])
-            .args(FAULTLESS);
+            .args(FAULTLESS)
+            .args(FOR_EVER);
         let child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         let process = Process(child.expect("a process can be started"));
         while std::net::TcpStream::connect(address).is_err() {
