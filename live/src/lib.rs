@@ -12,6 +12,7 @@
 //!   the device and on the host, row by row, before anything is started. An estimate is needed once per model, before its
 //!   first load; afterwards the measurement replaces it.
 //! * [`children`] are the processes that run models: started, watched, stopped, and never left behind.
+//! * [`Lines`] are connections to them, kept for a moment between two requests.
 //! * [`fake`] is a `llama-server` that only pretends, and runtimes made of such, for `serve --simulated` and for tests.
 //! * [`monitor`] reads the memory of devices and finds out what a machine has.
 //! * [`metrics`] counts what the scheduler does, for a monitoring system.
@@ -33,6 +34,7 @@ pub mod footprint;
 pub mod gateway;
 pub mod gguf;
 pub mod journal;
+mod lines;
 pub mod load;
 pub mod metrics;
 pub mod model_files;
@@ -45,5 +47,6 @@ mod runtimes;
 
 pub use clock::Clock;
 pub use dispatcher::{BatchOrder, Desk, Dispatcher, Order, Running, Ticket, Told};
+pub use lines::Lines;
 pub use progress::{Flight, Progress, Sight};
 pub use runtimes::{Endpoint, LoadOrder, Runtimes, Watcher};

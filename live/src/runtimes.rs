@@ -5,7 +5,7 @@ use std::{net::SocketAddr, sync::Arc};
 
 use windtunnel_core::{Attempt, Bytes, DeviceId, InstanceId, ModelId};
 
-use crate::Progress;
+use crate::{Lines, Progress};
 
 /// Where an instance answers.
 #[derive(Clone, Debug)]
@@ -18,6 +18,8 @@ pub struct Endpoint {
     pub requests_a_connection: Option<u32>,
     /// Where those who ask it say how it gets on. Runtimes that watch nobody leave it as it is.
     pub progress: Arc<Progress>,
+    /// Connections to it that wait for the next request.
+    pub lines: Arc<Lines>,
 }
 
 /// A model that is to be loaded.

@@ -13,7 +13,7 @@ use windtunnel_core::{
     Started, Submission, Wanted,
 };
 use windtunnel_live::{
-    Clock, Desk, Dispatcher, Endpoint, LoadOrder, Runtimes, Ticket, Told,
+    Clock, Desk, Dispatcher, Endpoint, Lines, LoadOrder, Runtimes, Ticket, Told,
     dispatcher::{Setting, TroubleCause},
     journal::Journal,
 };
@@ -51,6 +51,7 @@ impl Runtimes for AtOnce {
             key: String::new(),
             requests_a_connection: None,
             progress: Arc::default(),
+            lines: Arc::new(Lines::new(1)),
         };
         self.desk.loaded(order.attempt, order.instance, None, endpoint);
     }

@@ -14,7 +14,7 @@ use super::{
     settings::{ChildDevice, ChildModel, Limits},
     watch::{Verdict, Watch},
 };
-use crate::{Endpoint, LoadOrder, Progress};
+use crate::{Endpoint, Lines, LoadOrder, Progress};
 
 /// What a keeper is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +71,8 @@ impl<W: Send + Sync + 'static> Keeper<W> {
         let footprint = self.measure().await;
         let (address, key) = (process.identity.address, process.identity.key.clone());
         let progress = Arc::clone(&self.progress);
-        let endpoint = Endpoint { address, key, requests_a_connection, progress };
+        let lines = Arc::new(Lines::new(self.model.slots));
+        let endpoint = Endpoint { address, key, requests_a_connection, progress, lines };
         self.shared.desk.loaded(self.order.attempt, self.order.instance, footprint, endpoint);
         match self.attend(&mut process).await {
             End::Asked(attempt) => {

@@ -31,12 +31,18 @@ impl Ready {
         });
     }
 
+    /// Nobody is sent there any more, and nobody keeps a connection to it.
     pub(super) fn leave(&self, instance: InstanceId) {
-        if self.has(instance) {
-            self.change(|instances| {
-                instances.remove(&instance);
-            });
-        }
+        let Some((_, endpoint)) = self.instances.load().get(&instance).cloned() else { return };
+        endpoint.lines.close();
+        self.change(|instances| {
+            instances.remove(&instance);
+        });
+    }
+
+    /// Closes the connections that wait, and keeps none from now on: nobody is sent anywhere any more.
+    pub(crate) fn close_lines(&self) {
+        self.instances.load().values().for_each(|(_, endpoint)| endpoint.lines.close());
     }
 
     /// There is one writer, the dispatcher's thread.

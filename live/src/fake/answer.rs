@@ -16,7 +16,10 @@ use hyper::{
 };
 use serde_json::{Value, json};
 
-use super::stream::{Broken, Stream};
+use super::{
+    settings::Settings,
+    stream::{Broken, Stream},
+};
 
 /// What becomes of a request.
 pub enum Fate {
@@ -79,13 +82,13 @@ impl Answer {
     }
 
     /// With the headers of the real one. An error ends its connection, as does the last request of it.
-    pub fn into_response(self, requests: u32, last: bool, origin: Option<HeaderValue>) -> Response<Body> {
+    pub fn into_response(self, settings: &Settings, last: bool, origin: Option<HeaderValue>) -> Response<Body> {
         let mut response = Response::new(self.body);
         *response.status_mut() = self.status;
         let headers = response.headers_mut();
         if last || !self.status.is_success() {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
-        } else if let Ok(value) = HeaderValue::try_from(format!("timeout=5, max={requests}")) {
+        } else if let Ok(value) = HeaderValue::try_from(kept(settings)) {
             headers.insert("keep-alive", value);
         }
         headers.insert(SERVER, HeaderValue::from_static("llama.cpp"));
@@ -108,6 +111,11 @@ impl Answer {
         }
         response
     }
+}
+
+/// How long a connection lasts: the number is that of the first request, however many were carried.
+fn kept(settings: &Settings) -> String {
+    format!("timeout={}, max={}", settings.idle.as_secs(), settings.requests_a_connection)
 }
 
 impl hyper::body::Body for Body {

@@ -256,5 +256,5 @@ async fn respond(
             answer
         }
     };
-    Ok(answer.into_response(inner.settings.requests_a_connection, left <= 1, origin))
+    Ok(answer.into_response(&inner.settings, left <= 1, origin))
 }

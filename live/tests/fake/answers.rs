@@ -1,6 +1,6 @@
 //! What a healthy server answers.
 
-use std::io::Read;
+use std::{io::Read, time::Duration};
 
 use serde_json::{Value, json};
 use windtunnel_live::fake::{Kind, Settings};
@@ -154,20 +154,20 @@ fn scores_come_with_the_best_first() {
 
 #[test]
 fn a_connection_carries_so_many_requests_and_says_how_many() {
-    let served = served(Settings { requests_a_connection: 2, ..Settings::default() });
+    let served = served(Settings { requests_a_connection: 2, idle: Duration::from_secs(3), ..Settings::default() });
     let twice = request("GET", "/health", "", "").repeat(2);
     let mut bytes = Vec::new();
     served.send(&twice).read_to_end(&mut bytes).unwrap();
     let text = String::from_utf8(bytes).unwrap();
     assert_eq!(text.matches("HTTP/1.1 200").count(), 2);
     let first = Answer::parse(text.as_bytes());
-    assert_eq!(first.header("keep-alive"), Some("timeout=5, max=2"));
+    assert_eq!(first.header("keep-alive"), Some("timeout=3, max=2"));
     assert!(text[first.head.len()..].contains("connection: close"), "{text}");
 }
 
 #[test]
 fn an_idle_connection_is_closed() {
-    let served = served(Settings { idle: std::time::Duration::from_millis(50), ..Settings::default() });
+    let served = served(Settings { idle: Duration::from_millis(50), ..Settings::default() });
     let mut bytes = Vec::new();
     served.send(&request("GET", "/health", "", "")).read_to_end(&mut bytes).unwrap();
     assert_eq!(Answer::parse(&bytes).status(), 200);

@@ -11,6 +11,7 @@ mod leaving;
 mod listing;
 mod passing;
 mod refusing;
+mod reuse;
 mod upstream;
 mod vectors;
 mod world;

@@ -18,6 +18,8 @@ use tokio::{
 /// A request as the child got it.
 #[derive(Clone, Debug, Default)]
 pub struct Asked {
+    /// Over which connection, in the order in which they were opened.
+    pub connection: usize,
     pub head: String,
     pub body: Vec<u8>,
 }
@@ -45,7 +47,7 @@ pub type Make = Arc<dyn Fn(&Asked) -> Vec<u8> + Send + Sync>;
 pub enum Script {
     /// Writes this and closes.
     Write(Vec<u8>),
-    /// Writes what the test says, until it says no more.
+    /// Writes what the test says, until it says no more; then it closes. The next request may come over the same connection.
     Told,
     /// Makes an answer of the request.
     Make(Make),
@@ -59,7 +61,7 @@ pub struct Upstream {
     pub working: Arc<AtomicUsize>,
     /// Looks at `/slots`.
     pub looks: Arc<AtomicUsize>,
-    /// Connections of requests that are open, `/slots` left out.
+    /// Connections that are open and have carried a request, `/slots` left out.
     pub open: Arc<AtomicUsize>,
     conversations: tokio::sync::Mutex<UnboundedReceiver<Conversation>>,
 }
@@ -129,8 +131,9 @@ impl Upstream {
         };
         let child = Arc::new(child);
         tokio::spawn(async move {
-            while let Ok((socket, _)) = listener.accept().await {
-                tokio::spawn(Arc::clone(&child).serve(socket));
+            let mut connections = 0..;
+            while let (Ok((socket, _)), Some(number)) = (listener.accept().await, connections.next()) {
+                tokio::spawn(Arc::clone(&child).serve(Caller { socket, number, bytes: Vec::new() }));
             }
         });
         upstream
@@ -184,18 +187,19 @@ struct Child {
 }
 
 impl Child {
-    async fn serve(self: Arc<Child>, mut socket: TcpStream) {
-        let Some(asked) = read(&mut socket).await else { return };
+    async fn serve(self: Arc<Child>, mut caller: Caller) {
+        let Some(asked) = caller.read().await else { return };
         if asked.line() == "GET /slots" {
-            return self.slots(socket).await;
+            return self.slots(caller.socket).await;
         }
-        self.asked.lock().unwrap().push(asked.clone());
         self.open.fetch_add(1, Ordering::SeqCst);
+        self.asked.lock().unwrap().push(asked.clone());
         match &self.script {
-            Script::Write(bytes) => drop(socket.write_all(bytes).await),
-            Script::Make(make) => drop(socket.write_all(&make(&asked)).await),
-            Script::Told => self.converse(socket, asked).await,
+            Script::Write(bytes) => drop(caller.socket.write_all(bytes).await),
+            Script::Make(make) => drop(caller.socket.write_all(&make(&asked)).await),
+            Script::Told => self.converse(&mut caller, asked).await,
         }
+        drop(caller);
         self.open.fetch_sub(1, Ordering::SeqCst);
     }
 
@@ -210,38 +214,57 @@ impl Child {
         drop(socket.write_all(&answer("200 OK", &format!("[{}]", slots.join(",")))).await);
     }
 
-    async fn converse(&self, mut socket: TcpStream, asked: Asked) {
-        let (say, mut said) = mpsc::unbounded_channel::<Vec<u8>>();
-        drop(self.conversations.send(Conversation { asked, say }));
-        let mut byte = [0];
+    async fn converse(&self, caller: &mut Caller, mut asked: Asked) {
         loop {
-            tokio::select! {
-                bytes = said.recv() => match bytes {
-                    Some(bytes) => drop(socket.write_all(&bytes).await),
-                    None => return,
-                },
-                read = socket.read(&mut byte) => if matches!(read, Ok(0) | Err(_)) { return },
-            }
+            let (say, mut said) = mpsc::unbounded_channel::<Vec<u8>>();
+            drop(self.conversations.send(Conversation { asked, say }));
+            asked = loop {
+                tokio::select! {
+                    bytes = said.recv() => match bytes {
+                        Some(bytes) => drop(caller.socket.write_all(&bytes).await),
+                        None => return,
+                    },
+                    next = caller.read() => match next {
+                        Some(next) => break next,
+                        None => return,
+                    },
+                }
+            };
+            self.asked.lock().unwrap().push(asked.clone());
         }
     }
 }
 
-async fn read(socket: &mut TcpStream) -> Option<Asked> {
-    let mut bytes = Vec::new();
-    let mut piece = [0; 65536];
-    let end = loop {
-        if let Some(at) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
-            break at + 4;
+/// A connection of the gateway.
+struct Caller {
+    socket: TcpStream,
+    number: usize,
+    /// What has come of the next request.
+    bytes: Vec<u8>,
+}
+
+impl Caller {
+    /// The next request; `None`: the gateway has closed. Nothing is lost if this is dropped.
+    async fn read(&mut self) -> Option<Asked> {
+        loop {
+            if let Some(asked) = self.whole() {
+                return Some(asked);
+            }
+            self.socket.read_buf(&mut self.bytes).await.ok().filter(|read| *read > 0)?;
         }
-        let read = socket.read(&mut piece).await.ok().filter(|read| *read > 0)?;
-        bytes.extend_from_slice(&piece[..read]);
-    };
-    let body = bytes.split_off(end);
-    let mut asked = Asked { head: String::from_utf8(bytes).unwrap(), body };
-    let length: usize = asked.header("content-length").map_or(0, |length| length.parse().unwrap());
-    while asked.body.len() < length {
-        let read = socket.read(&mut piece).await.ok().filter(|read| *read > 0)?;
-        asked.body.extend_from_slice(&piece[..read]);
     }
-    Some(asked)
+
+    /// A request of which everything has come.
+    fn whole(&mut self) -> Option<Asked> {
+        let end = self.bytes.windows(4).position(|window| window == b"\r\n\r\n")? + 4;
+        let head = String::from_utf8(self.bytes[..end].to_vec()).unwrap();
+        let length: usize = super::client::header(&head, "content-length").map_or(0, |length| length.parse().unwrap());
+        if self.bytes.len() < end + length {
+            return None;
+        }
+        let rest = self.bytes.split_off(end + length);
+        let body = self.bytes.split_off(end);
+        self.bytes = rest;
+        Some(Asked { connection: self.number, head, body })
+    }
 }

@@ -98,7 +98,7 @@ async fn one_step_goes_through_untouched() {
 async fn base64_is_honoured_whether_the_child_knows_it_or_not() {
     let blind = |asked: &Asked| {
         let body = asked.text().replace("base64", "float");
-        vectors(&Asked { head: asked.head.clone(), body: body.into_bytes() })
+        vectors(&Asked { body: body.into_bytes(), ..asked.clone() })
     };
     for (name, upstream) in [("packed", Upstream::making(vectors).await), ("packs", Upstream::making(blind).await)] {
         let world = World::new(name, upstream).await;

@@ -3,7 +3,10 @@
 use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -14,7 +17,7 @@ use windtunnel_core::{
     Attempt, Bytes, DeviceId, Estimate, InstanceId, LoadFailure, ModelId, Snapshot, Span, Stage, Started, View,
 };
 use windtunnel_live::{
-    Clock, Desk, Dispatcher, Endpoint, LoadOrder, Runtimes,
+    Clock, Desk, Dispatcher, Endpoint, Lines, LoadOrder, Runtimes,
     dispatcher::Setting,
     gateway::{Answered, Catalogue, Gateway, Operations, Phase, Settings, SlotWatch, Work},
     journal::Journal,
@@ -51,7 +54,24 @@ struct Hands {
     desk: Desk<Work>,
     child: SocketAddr,
     loads: Loads,
+    kept: Kept,
+    /// Connections that the child has open.
+    open: Arc<AtomicUsize>,
     log: Arc<Mutex<Vec<String>>>,
+}
+
+/// How connections to the child are kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Kept {
+    pub most: u32,
+    pub idle: Duration,
+}
+
+impl Kept {
+    /// None, so that the child sees every request alone.
+    pub const NONE: Kept = Kept { most: 0, idle: Duration::ZERO };
+    /// For longer than a test runs.
+    pub const LONG: Kept = Kept { most: 2, idle: Duration::from_secs(3600) };
 }
 
 impl Runtimes for Hands {
@@ -63,6 +83,7 @@ impl Runtimes for Hands {
             key: CHILD_KEY.to_owned(),
             requests_a_connection: None,
             progress: Arc::default(),
+            lines: Arc::new(Lines::lasting(self.kept.most, self.kept.idle)),
         };
         match self.loads {
             Loads::FirstAtOnce if !is_first => {}
@@ -74,7 +95,14 @@ impl Runtimes for Hands {
 
     fn stop(&mut self, attempt: Attempt, instance: InstanceId) {
         self.log.lock().unwrap().push(format!("stop {instance}"));
-        self.desk.stopped(attempt, instance);
+        // A child ends when nobody is connected any more.
+        let (desk, open, started) = (self.desk.clone(), Arc::clone(&self.open), Instant::now());
+        std::thread::spawn(move || {
+            while open.load(Ordering::SeqCst) > 0 && started.elapsed() < Duration::from_secs(60) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            desk.stopped(attempt, instance);
+        });
     }
 
     fn abort_load(&mut self, attempt: Attempt, instance: InstanceId) {
@@ -188,12 +216,28 @@ impl World {
         World::changed(name, upstream, settings, loads, |_| {}).await
     }
 
+    /// A world that keeps connections to its child.
+    pub async fn keeping(name: &str, upstream: Upstream, kept: Kept) -> World {
+        World::build(name, upstream, settings(), Loads::AtOnce, kept, |_| {}).await
+    }
+
     /// A world whose configuration is changed before it starts.
     pub async fn changed(
         name: &str,
         upstream: Upstream,
         settings: Settings,
         loads: Loads,
+        change: impl FnOnce(&mut Started),
+    ) -> World {
+        World::build(name, upstream, settings, loads, Kept::NONE, change).await
+    }
+
+    async fn build(
+        name: &str,
+        upstream: Upstream,
+        settings: Settings,
+        loads: Loads,
+        kept: Kept,
         change: impl FnOnce(&mut Started),
     ) -> World {
         let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("gateway").join(name);
@@ -214,9 +258,10 @@ impl World {
             broken: Box::new(|violation| panic!("{violation}")),
         };
         let log = Arc::new(Mutex::new(Vec::new()));
-        let (own, child) = (Arc::clone(&log), upstream.address);
+        let (own, child, open) = (Arc::clone(&log), upstream.address, Arc::clone(&upstream.open));
         let (dispatcher, desk) =
-            Dispatcher::start(Clock::start(), setting, |desk| Hands { desk, child, loads, log: own }).unwrap();
+            Dispatcher::start(Clock::start(), setting, |desk| Hands { desk, child, loads, kept, open, log: own })
+                .unwrap();
         let around = Arc::new(Around { answered: Mutex::default(), phase: Mutex::new(Phase::Serving) });
         let gateway = Gateway::new(desk.clone(), settings, catalogue, around.clone(), batches);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -15,7 +15,7 @@ use windtunnel_core::{Attempt, Bytes, DeviceId, ExitCause, InstanceId, LoadFailu
 
 use self::machine::{Happened, Machine};
 use super::{Card, Death, FakeServer, Pace, Process, Settings};
-use crate::{Desk, Endpoint, LoadOrder, Runtimes};
+use crate::{Desk, Endpoint, Lines, LoadOrder, Runtimes};
 
 pub use settings::{SimulatedDevice, SimulatedModel, SimulatedSettings};
 
@@ -222,13 +222,14 @@ impl<W: Send + Sync + 'static> World<W> {
         let key = format!("{:032x}", rand::rng().random::<u128>());
         let server = Settings { key: Some(key.clone()), pace, ..told.server.clone() };
         let requests_a_connection = Some(server.requests_a_connection);
+        let lines = Arc::new(Lines::new(server.slots));
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.ok()?;
         let process = Pretended { world: Arc::clone(self), room: Arc::clone(room), instance };
         let server = FakeServer::start(listener, server, Some(&room.card), Arc::new(process)).ok()?;
         server.ready();
         let address = server.address();
         locked(&room.servers).insert(instance, server);
-        Some(Endpoint { address, key, requests_a_connection, progress: Arc::default() })
+        Some(Endpoint { address, key, requests_a_connection, progress: Arc::default(), lines })
     }
 }
 

@@ -71,6 +71,7 @@ pub(super) async fn serve(shared: &Arc<Shared>, listener: TcpListener, shutdown:
         _none = ended.recv() => {}
         () = last_bytes(shared, left) => {}
     }
+    shared.desk.ready().close_lines();
     Ok(())
 }
 
