@@ -14,7 +14,7 @@ use hyper::{
     client::conn::http1::{self, SendRequest},
 };
 use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
+use tokio::{net::TcpStream, task::unconstrained};
 
 type Connection = http1::Connection<TokioIo<TcpStream>, Pieces>;
 
@@ -56,13 +56,14 @@ impl Line {
         let is_used = self.requests > 0;
         self.requests = self.requests.saturating_add(1);
         let Line { sender, connection, .. } = self;
-        let mut answer = pin!(sender.send_request(request));
+        let mut answer = pin!(unconstrained(sender.send_request(request)));
         let mut is_heard = false;
         let answer = poll_fn(|cx| {
             if connection.as_mut().is_some_and(|live| live.poll_without_shutdown(cx).is_ready()) {
                 is_heard = has_bytes(connection.take());
             }
-            answer.as_mut().poll(cx)
+            // It comes by driving and in no other way, so nobody has to be woken for it.
+            answer.as_mut().poll(&mut Context::from_waker(Waker::noop()))
         });
         match answer.await {
             Ok(answer) => Ok(answer),

@@ -4,7 +4,7 @@ use std::{
     collections::VecDeque,
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll, ready},
+    task::{Context, Poll, Waker, ready},
 };
 
 use bytes::Bytes;
@@ -59,13 +59,15 @@ impl Flow {
     }
 
     fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Broken>>> {
+        // Frames come by driving the line and in no other way, so nobody has to be woken for them.
+        let nobody = &mut Context::from_waker(Waker::noop());
         loop {
-            let mut next = Pin::new(&mut self.body).poll_frame(cx);
+            let mut next = Pin::new(&mut self.body).poll_frame(nobody);
             if next.is_pending()
                 && let Some(line) = &mut self.line
             {
                 line.drive(cx);
-                next = Pin::new(&mut self.body).poll_frame(cx);
+                next = Pin::new(&mut self.body).poll_frame(nobody);
             }
             match ready!(next) {
                 None => {
