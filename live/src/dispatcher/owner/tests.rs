@@ -148,6 +148,7 @@ fn a_step_given_to_a_process_in_the_moment_of_its_death_is_known_to_its_job() {
         key: String::new(),
         requests_a_connection: None,
         progress: Arc::default(),
+        lines: Arc::new(crate::Lines::new(1)),
     };
     owner.take(Message::Loaded { attempt, instance, footprint: None, endpoint });
     let running = granted(&mut chat).expect("the chat starts");
