@@ -122,11 +122,11 @@ async fn who_is_silent_or_slow_with_a_head_makes_room_beside_others() {
 #[tokio::test(flavor = "multi_thread")]
 async fn where_all_work_that_may_is_under_way_others_are_told_so_and_the_daemon_can_be_asked() {
     let world = with("crowded", Upstream::told().await, 4).await;
-    let mut work = Vec::new();
-    for _ in 0..3 {
+    let mut work = vec![world.client().begin_post("/v1/chat/completions", TINY).await];
+    let child = world.upstream.next().await;
+    for _ in 0..2 {
         work.push(world.client().begin_post("/v1/chat/completions", TINY).await);
     }
-    let child = world.upstream.next().await;
     world.until("jobs that wait", |view| waiting(view) == 2).await;
     for path in ["/v1/chat/completions", "/tokenize"] {
         let reply = world.client().post(path, TINY).await;
