@@ -204,7 +204,8 @@ fn every_call_is_asked_once_and_counted_from_its_time() {
     assert_eq!(prompts.len(), 300, "no two prompts are the same");
     assert!(prompts.iter().all(|prompt| prompt.split(' ').count() == 12));
     let (token, all) = (loaded.figure("workload.w.ttft_p50"), loaded.figure("workload.w.p50"));
-    assert!(token >= 0.001 && token <= all, "{token} {all}");
+    // Quantiles are known to a 64th of their value.
+    assert!(token >= 0.001 && token <= all * (1.0 + 1.0 / 32.0), "{token} {all}");
     loaded.sound();
     let (read, warnings) = report_from_journals(&[&journal]).expect("it is a journal");
     assert_eq!((read.to_json(), warnings.len()), (loaded.report.to_json(), 0));
