@@ -254,7 +254,7 @@ pub enum Request {
         /// The instance.
         instance: InstanceId,
     },
-    /// Refuse a job that has not run, because the daemon ends.
+    /// Refuse a job that waits, because the daemon ends. A step that was granted meanwhile is broken off.
     TurnAway {
         /// The job.
         job: JobId,

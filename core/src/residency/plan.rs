@@ -68,7 +68,8 @@ impl Scheduler {
         let loads: Vec<Option<Time>> = self.devices.iter().map(|device| device.interactive_load).collect();
         let before = self.assignments;
         if self.look_at_all(effects) {
-            // Who was told that there is no room, for the sake of a load that nobody of his class wants any more, may have it now.
+            // Who was told that there is no room, for the sake of a load that nobody of a class so high wants any more, may
+            // have it now.
             self.look_at_all(effects);
         }
         let changed = |(device, load): (&DeviceState, &Option<Time>)| device.interactive_load != *load;
