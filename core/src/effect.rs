@@ -11,6 +11,7 @@ use crate::{Attempt, Bytes, Class, DeviceId, Finish, InstanceId, JobId, ModelId,
 /// slice or vector of [`GrantedStep`] wherever they have to stand alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[repr(u8)]
 pub enum Effect<S = StepRange> {
     /// Run these steps together on this instance.
     Grant(Grant<S>),

@@ -328,19 +328,19 @@ impl Scheduler {
             return effects.note(Note::Ignored { cause: Nonsense::NoSuchAttempt });
         };
         self.learn(id, &grant, measured, effects);
-        for step in &grant.steps {
-            self.end_step(step.job, measured.first_token, effects);
-        }
+        self.end_steps(&grant.steps, measured.first_token, effects);
         self.after_grant(id, grant, effects);
     }
 
-    /// A step of a job is done.
+    /// The steps of a grant are done.
     #[inline(never)]
-    pub(crate) fn end_step(&mut self, id: JobId, first_token: Option<Time>, effects: &mut Effects) {
-        self.step_done(id, first_token, effects);
+    pub(crate) fn end_steps(&mut self, steps: &[GrantedStep], first_token: Option<Time>, effects: &mut Effects) {
+        for step in steps {
+            self.step_done(step.job, first_token, effects);
+        }
     }
 
-    /// The same where every instruction counts.
+    /// A step of a job is done.
     #[inline(always)]
     pub(crate) fn step_done(&mut self, id: JobId, first_token: Option<Time>, effects: &mut Effects) {
         let Some(room) = self.jobs.room_of(id.0) else { return };

@@ -11,6 +11,7 @@ use crate::{Attempt, Bytes, Configuration, DeviceId, Estimate, InstanceId, JobId
 /// arrivals and cancels, then the timer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[repr(u8)]
 pub enum Input {
     /// The run began; the first input, and given once.
     Started(Box<Started>),

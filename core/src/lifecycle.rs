@@ -7,7 +7,7 @@ use crate::{
     Attempt, Bytes, Capacity, Class, DeviceId, Effect, Effects, Estimate, InstanceId, ModelId, Nonsense, Note, Request,
     Scheduler, ServiceTimes, StopCause, Time,
     instance::{Instance, Leaving, Slot},
-    residency::{FailedLoad, Guarded, Load, Residency},
+    residency::{FailedLoad, Guarded, Load},
     scheduler::ModelState,
 };
 
@@ -71,11 +71,11 @@ impl Scheduler {
             Request::Load { model, device } => self.load(model, device, effects),
             Request::Reset { model } => self.reset_breaker(model, effects),
             Request::Unload { instance } => {
-                self.residency = Residency::Managed;
+                self.manage_models();
                 self.drain(instance, StopCause::Operator, effects);
             }
             Request::Renew { instance } => {
-                self.residency = Residency::Managed;
+                self.manage_models();
                 self.drain(instance, StopCause::Changed, effects);
             }
             Request::TurnAway { job } => self.turn_away(job, effects),
@@ -91,7 +91,7 @@ impl Scheduler {
         if self.has_instance(model, device) {
             return effects.note(Note::Ignored { cause: Nonsense::AlreadyThere });
         }
-        self.residency = Residency::Managed;
+        self.manage_models();
         self.begin_load(Load { model, device, class: Class::Interactive, guarded: Guarded::No }, effects);
     }
 
@@ -190,7 +190,7 @@ impl Scheduler {
                 let running = core::mem::take(running);
                 instance.slot = Slot::Draining { running, after: Leaving::Exited };
                 let model = instance.model;
-                self.residency = Residency::Managed;
+                self.manage_models();
                 self.count_failure(model, FailedLoad::No, effects);
                 self.leave_service(id);
                 self.finish_draining(id, effects);

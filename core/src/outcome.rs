@@ -48,6 +48,14 @@ pub enum Outcome {
     Cancelled,
 }
 
+impl Outcome {
+    /// Whether every step ran.
+    #[inline]
+    pub fn is_completed(self) -> bool {
+        matches!(self, Outcome::Completed)
+    }
+}
+
 /// Why a job was not admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -46,9 +46,7 @@ impl Scheduler {
         let instance = &mut self.instances[id.index()];
         let (model, device) = (instance.model, instance.device);
         let Some(mut steps) = instance.slot.running_mut().and_then(Vec::pop).map(|grant| grant.steps) else { return };
-        for step in &steps {
-            self.end_step(step.job, measured.first_token, effects);
-        }
+        self.end_steps(&steps, measured.first_token, effects);
         steps.clear();
         self.spare_steps.push(steps);
         let window = self.now.after(self.policy().interactive_idle);
@@ -69,8 +67,9 @@ impl Scheduler {
         let (model, device, room) = (instance.model, instance.device, instance.room());
         let Some(ended) = only_grant(instance) else { return };
         let (attempt, mut steps) = (ended.attempt, core::mem::take(&mut ended.steps));
-        for step in &steps {
-            self.step_done(step.job, measured.first_token, effects);
+        match steps[..] {
+            [only] => self.step_done(only.job, measured.first_token, effects),
+            _ => self.end_steps(&steps, measured.first_token, effects),
         }
         steps.clear();
         let weight = self.collect_from(line, Class::Interactive, model, room, &mut steps, effects);
@@ -92,10 +91,14 @@ impl Scheduler {
     }
 }
 
+/// The grant of a ready instance that has no other.
 #[inline]
 fn only_grant(instance: &mut Instance) -> Option<&mut Running> {
-    match instance.slot.running_mut()?.as_mut_slice() {
-        [only] => Some(only),
-        _ => None,
+    match &mut instance.slot {
+        Slot::Ready { running } => match running.as_mut_slice() {
+            [only] => Some(only),
+            _ => None,
+        },
+        Slot::Loading { .. } | Slot::Draining { .. } | Slot::Stopping { .. } | Slot::Gone => None,
     }
 }

@@ -182,9 +182,9 @@ impl Scheduler {
             }
             self.now = now;
         }
-        let rare = !matches!(input, Input::Submitted { .. } | Input::Cancelled { .. });
-        if rare || !self.configuration.families.is_empty() {
-            self.touched.all = true;
+        if self.residency == Residency::Managed {
+            let rare = !matches!(input, Input::Submitted { .. } | Input::Cancelled { .. });
+            self.touched.all |= rare || !self.configuration.families.is_empty();
         }
         self.apply(input, effects);
         self.look_after_models(effects);
@@ -192,6 +192,14 @@ impl Scheduler {
             self.steer_margins(effects);
         }
         self.wake = self.next_wake();
+    }
+
+    /// From now on models come and go, and the planner has everything to look at.
+    pub(crate) fn manage_models(&mut self) {
+        if self.residency == Residency::Fixed {
+            self.residency = Residency::Managed;
+            self.touched.all = true;
+        }
     }
 
     /// Has the planner look at what was touched, where models come and go.
@@ -306,7 +314,7 @@ impl Scheduler {
         let some_absent = self.configuration.models.iter().enumerate().any(absent);
         let fleeting = self.configuration.models.iter().any(|model| model.idle_ttl.is_some());
         if counted || some_absent || fleeting {
-            self.residency = Residency::Managed;
+            self.manage_models();
         }
     }
 

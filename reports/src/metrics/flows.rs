@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use windtunnel_core::{Class, Finish, JobId, LabelId, Outcome, Submission, Time, Wanted};
+use windtunnel_core::{Class, Finish, JobId, LabelId, Submission, Time, Wanted};
 
 use super::{
     stretch::{OUTSIDE, STRETCHES, Stretched, count},
@@ -178,12 +178,12 @@ impl Flows {
     }
 
     /// A job that arrived in stretch `arrival` ended at `now`.
-    #[inline]
+    #[inline(always)]
     pub fn finished(&mut self, finish: &Finish, now: Time, arrival: usize) {
         let at = self.label_index(finish.label);
         let label = &mut self.labels[at];
         let model = finish.model.map_or(label.asked, |model| Model(model.0.min(self.models)));
-        if finish.outcome == Outcome::Completed
+        if finish.outcome.is_completed()
             && model == label.asked
             && label.of == (finish.class, model)
             && self.unusual.is_empty()
@@ -202,7 +202,7 @@ impl Flows {
         if model != asked {
             self.moved(label, finish.class, (asked, model), arrival);
         }
-        if finish.outcome != Outcome::Completed {
+        if !finish.outcome.is_completed() {
             self.lost(finish, now, (label, model), arrival);
             return;
         }

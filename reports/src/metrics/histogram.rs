@@ -165,21 +165,15 @@ fn place(value: u64) -> (usize, usize) {
 impl Bin {
     const EMPTY: Bin = Bin { count: 0, at_least: 0, least: u64::MAX, most: 0 };
 
+    /// Takes a value in without a branch: whether it is the least is as good as random, and a wrong guess costs more than all
+    /// of this.
     #[inline(always)]
     fn add(&mut self, value: u64) {
         count(&mut self.count, 1);
-        if value > self.least {
-            self.most = self.most.max(value);
-        } else {
-            self.lower(value);
-        }
-    }
-
-    #[inline]
-    fn lower(&mut self, value: u64) {
+        let before = if value < self.least { 0 } else { self.at_least };
+        self.at_least = before.wrapping_add(u64::from(value <= self.least));
+        self.least = self.least.min(value);
         self.most = self.most.max(value);
-        self.at_least = if value == self.least { self.at_least + 1 } else { 1 };
-        self.least = value;
     }
 
     /// The `rank`-th of its values, from 1: exact up to the count of the least, then evenly spread up to the greatest.

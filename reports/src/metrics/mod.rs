@@ -164,7 +164,7 @@ impl RunMetrics {
     }
 
     /// Something happened at `t`.
-    #[inline]
+    #[inline(always)]
     pub fn input(&mut self, t: Time, input: &Input) {
         self.advance(t.as_nanos());
         match input {
@@ -262,7 +262,7 @@ impl RunMetrics {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn granted<S>(&mut self, grant: &Grant<S>, steps: &[GrantedStep]) {
         self.service.grant(grant, self.now);
         if self.crowd.any_requeued() {
@@ -281,7 +281,7 @@ impl RunMetrics {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn finished(&mut self, finish: &Finish) {
         let now = Time::from_nanos(self.now);
         let arrival = self.stretch_of(finish.arrived.as_nanos());

@@ -108,7 +108,7 @@ impl Service {
     }
 
     /// A grant begins.
-    #[inline]
+    #[inline(always)]
     pub fn grant<S>(&mut self, grant: &Grant<S>, now: u64) {
         let known = matches!(self.instances.get(grant.instance.index()), Some(Some(_)));
         if !known && self.appear(grant.instance, grant.model, grant.device).is_some() {

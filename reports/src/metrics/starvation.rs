@@ -3,7 +3,7 @@
 //! Progress is a job's arrival and the end of a step of it; while a step runs a job is not starved. Jobs of the lower classes
 //! are followed one by one; of interactive jobs only the wait for the first step is known.
 
-use windtunnel_core::{Attempt, Class, Finish, GrantedStep, IdTable, JobId, Outcome, Span, WaitReason, Wanted};
+use windtunnel_core::{Attempt, Class, Finish, GrantedStep, IdTable, JobId, Span, WaitReason, Wanted};
 
 /// A job number further than this beyond the last makes no sense.
 const FAR: u64 = 1 << 16;
@@ -154,7 +154,7 @@ impl Starvation {
     /// A job ends. Interactive ones count here only when they were not completed; the waits of the others are known anyway.
     #[inline]
     pub fn finished(&mut self, finish: &Finish, now: u64) {
-        if finish.class != Class::Interactive || finish.outcome != Outcome::Completed {
+        if finish.class != Class::Interactive || !finish.outcome.is_completed() {
             self.ended(finish, now);
         }
     }

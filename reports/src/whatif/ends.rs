@@ -2,7 +2,7 @@
 
 use std::io;
 
-use windtunnel_core::{Class, Effect, Effects, Finish, Input, Outcome, Time};
+use windtunnel_core::{Class, Effect, Effects, Finish, Input, Time};
 
 use crate::{
     Recorder,
@@ -34,7 +34,7 @@ impl JobEnd {
         let seconds = |until: Time| until.since(finish.arrived).as_nanos() as f64 / 1e9;
         JobEnd {
             class: finish.class,
-            completed: finish.outcome == Outcome::Completed,
+            completed: finish.outcome.is_completed(),
             wait: seconds(finish.started.unwrap_or(t)),
             latency: seconds(t),
         }

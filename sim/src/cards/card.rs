@@ -174,7 +174,7 @@ impl Card {
 
     /// The same where the card has one instance with one grant of a given time: nothing else has to be looked at.
     #[inline]
-    fn take_only(&mut self, now: Time) -> Option<Ended> {
+    pub fn take_only(&mut self, now: Time) -> Option<Ended> {
         let [(instance, Run::Timed(timed))] = &mut self.instances[..] else { return None };
         if now < self.next {
             return None;

@@ -1,6 +1,6 @@
 //! What happened in the worlds that were searched: a search that never evicted anything has shown nothing of evictions.
 
-use windtunnel_core::{Class, Effect, Note, Outcome, Right, Span};
+use windtunnel_core::{Class, Effect, Note, Right, Span};
 
 /// Counts over worlds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl Tally {
             }
             Effect::Load { .. } => self.loads += 1,
             Effect::Stop { .. } => self.stops += 1,
-            Effect::Finish(finish) if finish.outcome == Outcome::Completed => self.completed += 1,
+            Effect::Finish(finish) if finish.outcome.is_completed() => self.completed += 1,
             Effect::Finish(_) => self.otherwise += 1,
             Effect::Note(Note::Evict { .. }) => self.evictions += 1,
             Effect::Note(Note::Requeued { .. }) => self.requeued += 1,

@@ -65,6 +65,7 @@ impl Requests {
     }
 
     /// What varies the service of a step; steps beyond the recorded ones take theirs in turn.
+    #[inline(never)]
     pub fn noise(&self, job: JobId, step: u32) -> UnitNoise {
         let at = job.0 as usize;
         let own = match (self.first.get(at), self.first.get(at + 1)) {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use windtunnel_core::{
-    Attempt, DeviceId, Effect, Finish, Grant, GrantedStep, Input, InstanceId, JobId, Measured, ModelId, Outcome,
-    Request, Span, Started, Submission, Time,
+    Attempt, DeviceId, Effect, Finish, Grant, GrantedStep, Input, InstanceId, JobId, Measured, ModelId, Request, Span,
+    Started, Submission, Time,
 };
 use windtunnel_reports::journal::{Header, Record};
 
@@ -85,7 +85,7 @@ pub enum Fate {
 impl RecordedJob {
     /// Whether all of it was done.
     pub fn is_completed(&self) -> bool {
-        self.end.is_some_and(|(_, finish)| finish.outcome == Outcome::Completed)
+        self.end.is_some_and(|(_, finish)| finish.outcome.is_completed())
     }
 }
 

@@ -66,7 +66,22 @@ impl World<'_> {
         }
     }
 
+    /// Something on a card is due, or in the machines behind them.
+    #[inline]
     fn card_got_on(&mut self, place: usize) -> Option<Told> {
+        // Nearly always it is the end of the only grant, and nothing can have befallen it.
+        if !self.perilous
+            && let Some(card) = self.cards.get_mut(place)
+            && let Some(ended) = card.take_only(self.now)
+        {
+            self.touched = Some(place);
+            return Some(self.tell_ended(ended));
+        }
+        self.got_on_any(place)
+    }
+
+    #[inline(never)]
+    fn got_on_any(&mut self, place: usize) -> Option<Told> {
         let Some(card) = self.cards.get_mut(place) else { return self.machines_got_on() };
         let ended = card.take_due(self.now);
         self.touched = Some(place);
@@ -115,7 +130,7 @@ impl World<'_> {
     }
 
     /// Tells of the request that was put at the next job's number.
-    #[inline]
+    #[inline(always)]
     fn submit(&mut self, mut request: Request) -> Told {
         let job = JobId(self.arrived);
         self.arrived += 1;
@@ -133,7 +148,7 @@ impl World<'_> {
             self.agenda.add(self.now.after(request.patience), Event::GivesUp { job });
         }
         if self.noted.is_some() {
-            self.note(&request);
+            self.note(job);
         }
         Told::Submission(workload)
     }
@@ -149,8 +164,9 @@ impl World<'_> {
     }
 
     #[cold]
-    fn note(&mut self, request: &Request) {
-        let &Request { workload, inputs, prompt_tokens, output_tokens, .. } = request;
+    fn note(&mut self, job: JobId) {
+        let Some(&request) = self.jobs.get(job.0) else { return };
+        let Request { workload, inputs, prompt_tokens, output_tokens, .. } = request;
         let (at, slept) = (self.now, self.slept);
         if let Some(noted) = &mut self.noted {
             noted.lock().unwrap_or_else(PoisonError::into_inner).push(Arrival {

@@ -64,6 +64,7 @@ impl World<'_> {
     }
 
     /// The output of a job comes with the last of its steps.
+    #[inline(never)]
     fn output_of(&self, steps: &[GrantedStep]) -> u32 {
         let last = steps.iter().filter(|step| step.step + 1 == step.of);
         last.filter_map(|step| self.jobs.get(step.job.0))
@@ -73,11 +74,13 @@ impl World<'_> {
     #[inline]
     fn finish(&mut self, finish: &Finish) {
         let Some(room) = self.jobs.room_of(finish.job.0) else { return };
-        let Some(&mut request) = self.jobs.in_room(room) else { return };
-        self.jobs.leave(finish.job.0, room);
+        let Some(request) = self.jobs.in_room(room) else { return };
         if request.patience < Span::MAX || request.client != NO_CLIENT {
-            self.somebody_waited(request, finish.started);
+            let request = *request;
+            self.jobs.leave(finish.job.0, room);
+            return self.somebody_waited(request, finish.started);
         }
+        self.jobs.leave(finish.job.0, room);
     }
 
     /// A client that would have lost patience, or is to send its next request, has its answer.

@@ -101,11 +101,11 @@ async fn wait(
             Some(Told::Finished(finish)) => {
                 let rejected = Outcome::Failed(Failure::Step(GrantFailure::Rejected));
                 if let Some(reply) = work.reply()
-                    && (finish.outcome == Outcome::Completed || finish.outcome == rejected)
+                    && (finish.outcome.is_completed() || finish.outcome == rejected)
                 {
                     return Ok((reply, Some(*finish)));
                 }
-                if finish.outcome == Outcome::Completed {
+                if finish.outcome.is_completed() {
                     return Err(Refusal::new(Reason::RuntimeRejected, "the runtime gave no vectors"));
                 }
                 let now = shared.desk.clock().now();

@@ -196,7 +196,7 @@ impl Jobs {
         }
         job.ended = true;
         let undone = job.steps.is_empty() || job.steps.iter().any(|&step| step != Step::Done);
-        if finish.outcome == Outcome::Completed && undone {
+        if finish.outcome.is_completed() && undone {
             return Err(Breach::new("a completed job ran every step (7)", format!("{id}: {:?}", job.steps)));
         }
         if (finish.arrived, finish.class) != (job.arrived, job.class) {
