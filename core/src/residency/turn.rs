@@ -4,6 +4,9 @@
 //! The turn of a model in memory against another begins when the oldest request for the other is older than every one that
 //! waits for the model. It ends `interactive_turn` later, or when the model has had no queued or running interactive step
 //! for `interactive_gap`. Until then interactive work does not evict it; then it may, even while it is busy.
+//!
+//! A turn of no length still begins only when nobody older waits for the model. Otherwise the younger of two requests of many
+//! steps would take the older one's model away after each of them.
 
 use alloc::vec::Vec;
 
@@ -38,9 +41,6 @@ impl Scheduler {
     /// happens.
     pub(crate) fn turn_until(&self, id: InstanceId) -> Option<Time> {
         let policy = self.policy();
-        if policy.interactive_turn.is_zero() {
-            return None;
-        }
         let instance = &self.instances[id.index()];
         let Some(since) = instance.turn_since else { return Some(Time::MAX) };
         let runs = instance.slot.running().iter().any(|grant| grant.class == Class::Interactive);

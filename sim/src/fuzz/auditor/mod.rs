@@ -77,6 +77,10 @@ pub struct Calm {
 /// So many steps at one moment mean that time stands still.
 const STANDSTILL: u64 = 50_000;
 
+/// So many steps make up no world that gets on: they are a few hundred as a rule, and loads or grants that bring nothing
+/// repeat themselves long before a job is too late.
+const MOST: u64 = 300_000;
+
 /// The auditor of one run.
 #[derive(Debug)]
 pub struct Auditor<'a> {
@@ -149,6 +153,9 @@ impl<'a> Auditor<'a> {
         book.now = t;
         if self.standing > STANDSTILL {
             return Err(Breach::new("time goes on", format!("{STANDSTILL} steps at {t}, the last for {input:?}")));
+        }
+        if self.tally.steps == MOST {
+            return Err(book.endless(&format!("at {t}, after {MOST} steps")));
         }
         book.hear(input)?;
         for effect in effects {
