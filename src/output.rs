@@ -1,12 +1,15 @@
 //! Where results go: stdout in the format asked for, and files in a folder.
 
 use std::{
-    fs::{self, OpenOptions},
+    fs,
     io::{self, Write},
-    path::{Path, PathBuf},
+    path::Path,
 };
 
+use windtunnel_live::whole_file::{self, Outlasts};
 use windtunnel_reports::chart::Picture;
+
+pub use windtunnel_live::whole_file::Readers;
 
 use crate::failure::Failure;
 
@@ -18,56 +21,15 @@ pub fn print(text: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Who may read a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Readers {
-    /// Whoever the user lets read what he makes.
-    All,
-    /// The user alone.
-    Owner,
-}
-
 /// Writes a file that is not there yet.
 pub fn create(path: &Path, text: &str, readers: Readers) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    if readers == Readers::Owner {
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    }
-    options.open(path)?.write_all(text.as_bytes())
+    whole_file::create(path, text.as_bytes(), readers, Outlasts::TheProgram)
 }
 
-/// Writes a file. A half-written one never takes the place of an older, a link goes on to lead where it did, and what is no
-/// file, as a terminal, is written as it is.
+/// Writes a file as a whole or not at all, as [`whole_file::replace`] does.
 pub fn replace(path: &Path, text: &str, readers: Readers) -> Result<(), Failure> {
-    replaced(path, text, readers).map_err(|wrong| Failure::file("write", path, &wrong))
-}
-
-fn replaced(path: &Path, text: &str, readers: Readers) -> io::Result<()> {
-    if fs::metadata(path).is_ok_and(|about| !about.is_file() && !about.is_dir()) {
-        return fs::write(path, text);
-    }
-    let path = led(path);
-    let mut part = path.clone().into_os_string();
-    part.push(".part");
-    let part = PathBuf::from(part);
-    // One that was left behind may be readable by others.
-    drop(fs::remove_file(&part));
-    let written = create(&part, text, readers).and_then(|()| fs::rename(&part, &path));
-    if written.is_err() {
-        drop(fs::remove_file(&part));
-    }
-    written
-}
-
-/// Where a path leads, over a link to nothing too.
-fn led(path: &Path) -> PathBuf {
-    fs::canonicalize(path).or_else(|_| fs::read_link(path).map(|link| beside(path, &link))).unwrap_or(path.to_owned())
-}
-
-fn beside(path: &Path, link: &Path) -> PathBuf {
-    path.parent().map_or_else(|| link.to_owned(), |folder| folder.join(link))
+    let written = whole_file::replace(path, text.as_bytes(), readers, Outlasts::TheProgram);
+    written.map_err(|wrong| Failure::file("write", path, &wrong))
 }
 
 /// A folder that a report is written into.
@@ -94,68 +56,5 @@ impl<'a> Folder<'a> {
 
     pub fn path(&self) -> &Path {
         self.path
-    }
-}
-
-#[cfg(all(test, unix))]
-mod tests {
-    use std::{
-        os::unix::fs::{FileTypeExt, PermissionsExt, symlink},
-        process::Command,
-        thread,
-    };
-
-    use super::*;
-
-    fn folder(name: &str) -> PathBuf {
-        let folder = std::env::temp_dir().join(format!("windtunnel-output-{name}-{}", std::process::id()));
-        drop(fs::remove_dir_all(&folder));
-        fs::create_dir_all(&folder).unwrap();
-        folder
-    }
-
-    #[test]
-    fn a_link_goes_on_to_lead_where_it_did() {
-        let folder = folder("link");
-        let (file, link) = (folder.join("file"), folder.join("link"));
-        symlink("file", &link).unwrap();
-        for text in ["to nothing", "to a file"] {
-            replace(&link, text, Readers::All).unwrap();
-            assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-            assert_eq!(fs::read_to_string(&file).unwrap(), text);
-        }
-        fs::remove_dir_all(&folder).unwrap();
-    }
-
-    #[test]
-    fn what_an_earlier_try_left_behind_opens_nothing_to_others() {
-        let folder = folder("part");
-        let (file, part) = (folder.join("file"), folder.join("file.part"));
-        fs::write(&part, "a much longer text than the other").unwrap();
-        fs::set_permissions(&part, fs::Permissions::from_mode(0o666)).unwrap();
-        replace(&file, "secret", Readers::Owner).unwrap();
-        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
-        assert_eq!(fs::read_to_string(&file).unwrap(), "secret");
-        assert!(!part.exists());
-        fs::remove_dir_all(&folder).unwrap();
-    }
-
-    #[test]
-    fn what_is_no_file_is_written_as_it_is() {
-        let folder = folder("pipe");
-        let pipe = folder.join("pipe");
-        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-        let reader = thread::spawn({
-            let pipe = pipe.clone();
-            move || fs::read_to_string(pipe)
-        });
-        replace(&pipe, "through", Readers::All).unwrap();
-        assert!(fs::metadata(&pipe).unwrap().file_type().is_fifo());
-        assert_eq!(reader.join().unwrap().unwrap(), "through");
-
-        fs::create_dir(folder.join("taken")).unwrap();
-        assert!(replace(&folder.join("taken"), "text", Readers::All).is_err());
-        assert!(!folder.join("taken.part").exists());
-        fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -17,7 +17,7 @@
 //! * [`monitor`] reads the memory of devices and finds out what a machine has.
 //! * [`metrics`] counts what the scheduler does, for a monitoring system.
 //! * [`daemon`] puts all rooms together: `windtunnel serve`.
-//! * [`places`] knows where things lie on a machine.
+//! * [`places`] knows where things lie on a machine; [`whole_file`] writes files that are there as a whole or not at all.
 //! * [`profiles`] keeps what was learned of models over restarts.
 //! * [`model_files`] brings both together for models as a configuration names them.
 //! * [`operator`] is a client of a daemon: what it does now, orders, single requests.
@@ -44,6 +44,7 @@ pub mod places;
 pub mod profiles;
 mod progress;
 mod runtimes;
+pub mod whole_file;
 
 pub use clock::Clock;
 pub use dispatcher::{BatchOrder, Desk, Dispatcher, Order, Running, Ticket, Told};

@@ -11,6 +11,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::platform::{self, Ending};
+use crate::whole_file::{self, Outlasts, Readers};
 
 /// From TERM to KILL, and from KILL until nobody waits any more.
 const GRACE: Duration = Duration::from_secs(2);
@@ -108,9 +109,8 @@ impl Ledger {
     }
 
     fn write(&self) -> io::Result<()> {
-        let next = self.path.with_extension("json.next");
-        fs::write(&next, serde_json::to_vec(&self.list)?)?;
-        fs::rename(next, &self.path)
+        // A machine that loses power has no children afterwards.
+        whole_file::replace(&self.path, &serde_json::to_vec(&self.list)?, Readers::All, Outlasts::TheProgram)
     }
 }
 

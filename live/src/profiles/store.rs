@@ -2,8 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    fs::{self, File},
-    io::{self, Write},
+    fs, io,
     path::{Path, PathBuf},
     time::SystemTime,
 };
@@ -12,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use windtunnel_core::{Bytes, DeviceId, ModelId, Ppm, Profile, Span};
 
 use super::Subject;
+use crate::whole_file::{self, Outlasts, Readers};
 
 /// The form of a file; others are set aside.
 const SCHEMA: u32 = 1;
@@ -101,7 +101,8 @@ impl Store {
         let key = subject.key();
         let stored = Stored { schema: SCHEMA, subject, factor, observations, footprint, load_time, stored };
         fs::create_dir_all(&self.folder)?;
-        write(&self.folder.join(format!("{key}.json")), &stored)?;
+        let (file, text) = (self.folder.join(format!("{key}.json")), serde_json::to_vec_pretty(&stored)?);
+        whole_file::replace(&file, &text, Readers::All, Outlasts::PowerLoss)?;
         self.known.insert(key, stored);
         Ok(())
     }
@@ -170,14 +171,4 @@ fn set_aside(path: &Path, why: &str) -> String {
         Err(wrong) => format!("it cannot be moved away: {wrong}"),
     };
     format!("the profile {} is not used: {why}; {done}", path.display())
-}
-
-/// Writes beside the file and then takes its place, so that it is there as a whole or not at all.
-fn write(path: &Path, stored: &Stored) -> io::Result<()> {
-    let part = path.with_extension("part");
-    let text = serde_json::to_vec_pretty(stored)?;
-    let mut file = File::create(&part)?;
-    file.write_all(&text)?;
-    file.sync_all()?;
-    fs::rename(&part, path)
 }
