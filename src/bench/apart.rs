@@ -4,7 +4,8 @@
 
 use std::{
     collections::BTreeSet,
-    fs, io,
+    fs::{self, File, TryLockError},
+    io,
     path::{Path, PathBuf},
 };
 
@@ -15,13 +16,19 @@ use windtunnel_live::profiles::{self, Store, Subjects};
 #[derive(Debug)]
 pub struct Apart {
     folder: PathBuf,
+    /// Locked for as long as this measures, however it ends.
+    _lock: File,
 }
 
 impl Apart {
     /// Makes it in `state`. Of an earlier measurement nothing is left there but the list of its processes, which the daemon
     /// looks through.
+    ///
+    /// # Errors
+    /// If it cannot be made, or somebody else measures there: two at once would measure each other as well.
     pub fn prepare(state: &Path, known: &Store, subjects: &Subjects) -> io::Result<Apart> {
-        let apart = Apart { folder: state.join("bench") };
+        let folder = state.join("bench");
+        let apart = Apart { _lock: locked(&folder)?, folder };
         apart.clear()?;
         let mut copy = apart.store()?;
         for (&(model, device), subject) in subjects {
@@ -69,6 +76,18 @@ impl Apart {
     }
 }
 
+fn locked(folder: &Path) -> io::Result<File> {
+    fs::create_dir_all(folder)?;
+    let file = File::options().write(true).create(true).truncate(false).open(folder.join("lock"))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => {
+            Err(io::Error::other("another `windtunnel bench` measures there; wait for its end"))
+        }
+        Err(TryLockError::Error(wrong)) => Err(wrong),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use windtunnel_config::DaemonFile;
@@ -98,6 +117,8 @@ mod tests {
         known.put(of(a), &profile(a, 1)).unwrap();
 
         let apart = Apart::prepare(&state, &known, &subjects).unwrap();
+        let second = Apart::prepare(&state, &known, &subjects).unwrap_err().to_string();
+        assert_eq!(second, "another `windtunnel bench` measures there; wait for its end");
         let mut learned = open(apart.state());
         assert_eq!(learned.get(of(a)).map(|one| one.observations), Some(1));
         learned.put(of(a), &profile(a, 5)).unwrap();
@@ -108,6 +129,8 @@ mod tests {
         assert_eq!(kept.get(of(a)).map(|one| one.observations), Some(1));
         assert_eq!(kept.get(of(b)).map(|one| one.observations), Some(7));
         assert!(open(apart.state()).all().is_empty(), "nothing is left for the next measurement");
+        drop(apart);
+        Apart::prepare(&state, &known, &subjects).unwrap();
         fs::remove_dir_all(&state).unwrap();
     }
 }
