@@ -9,7 +9,10 @@ mod meter;
 mod picture;
 mod watched;
 
-use std::sync::{Arc, Mutex, PoisonError, atomic::Ordering};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError, atomic::Ordering},
+};
 
 use prometheus_client::{
     encoding::text::encode,
@@ -36,6 +39,8 @@ pub struct Metrics {
     registry: Registry,
     events: Events,
     answers: Counts,
+    /// The same counters, found without making their labels.
+    answered: Mutex<BTreeMap<(u16, &'static str), Counter>>,
     picture: Mutex<Picture>,
     journal: Option<Arc<Health>>,
     lag: Gauge,
@@ -90,7 +95,8 @@ impl Metrics {
             "Answers to requests for inference and refusals of all others, by status and reason",
             answers.clone(),
         );
-        Metrics { registry, events, answers, picture, journal, lag, left_out, journal_errors }
+        let answered = Mutex::default();
+        Metrics { registry, events, answers, answered, picture, journal, lag, left_out, journal_errors }
     }
 
     /// Counts what a scheduler does from its first record on.
@@ -111,7 +117,12 @@ impl Metrics {
     /// A request for inference was answered with this status, or 0 where its client left before, or another was refused;
     /// `reason` is one word.
     pub fn answered(&self, status: u16, reason: &'static str) {
-        self.answers.get_or_create(&vec![("status", status.to_string()), ("reason", reason.to_owned())]).inc();
+        let mut answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
+        let counter = answered.entry((status, reason)).or_insert_with(|| {
+            let labels = vec![("status", status.to_string()), ("reason", reason.to_owned())];
+            self.answers.get_or_create_owned(&labels)
+        });
+        counter.inc();
     }
 
     /// Everything as text, with the state of `view`, whose models and devices `names` names.
