@@ -1,5 +1,12 @@
 //! The dispatcher with runtimes that answer at once: what is told to whom, and a journal that replays.
 
+#[path = "scheduled/ear.rs"]
+mod ear;
+#[path = "scheduled/header.rs"]
+mod header;
+#[path = "scheduled/job.rs"]
+mod job;
+
 use std::{
     path::PathBuf,
     sync::{Arc, Mutex},
@@ -9,16 +16,19 @@ use std::{
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 use windtunnel_config::ScenarioFile;
 use windtunnel_core::{
-    Attempt, DeviceId, Estimate, ExitCause, InstanceId, JobKind, LabelId, Measured, ModelId, Needs, Outcome, Request,
-    Started, Submission, Wanted,
+    Attempt, DeviceId, Estimate, ExitCause, InstanceId, JobKind, Measured, ModelId, Outcome, Request, Started,
+    Submission,
 };
 use windtunnel_live::{
     Clock, Desk, Dispatcher, Endpoint, Lines, LoadOrder, Runtimes, Ticket, Told,
-    dispatcher::{Setting, TroubleCause},
+    dispatcher::{Listener, Setting, TroubleCause, telling},
     journal::Journal,
 };
 use windtunnel_replay::{Rules, replay};
-use windtunnel_reports::journal::{Header, SCHEMA, Source, WarmupRule};
+
+use ear::hear;
+use header::header;
+use job::chat;
 
 const CONFIGURATION: &str = r#"
 devices = [{ name = "gpu", memory = "16GiB" }]
@@ -113,22 +123,7 @@ fn bench_with(name: &str, limit: u64, stops: Stops) -> Bench {
     let log = Arc::new(Mutex::new(Vec::new()));
     let (send, batches) = mpsc::unbounded_channel();
     let setting = Setting {
-        header: Header {
-            schema: SCHEMA,
-            program: "tests".to_owned(),
-            source: Source::Live,
-            title: name.to_owned(),
-            seed: 0,
-            replication: 0,
-            horizon: None,
-            jobs: None,
-            warmup: WarmupRule::Auto,
-            wall_clock: Some(0.0),
-            devices: Vec::new(),
-            models: Vec::new(),
-            workloads: Vec::new(),
-            remarks: Default::default(),
-        },
+        header: header(name),
         started: started(),
         recorder: Journal::open(&journal, limit).unwrap(),
         learned: Box::new(|_| {}),
@@ -142,31 +137,11 @@ fn bench_with(name: &str, limit: u64, stops: Stops) -> Bench {
     Bench { dispatcher, desk, batches, log, journal }
 }
 
-fn submission(model: u32, kind: JobKind, inputs: u32) -> Submission {
-    Submission {
-        label: LabelId(0),
-        wanted: Wanted::Model(ModelId(model)),
-        class: None,
-        kind,
-        inputs,
-        prompt_tokens: 10,
-        max_tokens: None,
-        deadline: None,
-        max_wait: None,
-        drop_hopeless: None,
-        quality: None,
-        needs: Needs::NONE,
-        body: windtunnel_core::Bytes::ZERO,
-        client: None,
-        affinity: None,
-    }
-}
-
 impl Bench {
-    fn submit(&self, model: u32, kind: JobKind, inputs: u32) -> UnboundedReceiver<Told> {
-        let (tell, told) = mpsc::unbounded_channel();
+    fn submit(&self, model: u32, kind: JobKind, inputs: u32) -> Listener {
+        let (tell, told) = telling();
         let work = (kind == JobKind::Embedding).then(|| Arc::new("texts"));
-        self.desk.submit(submission(model, kind, inputs), Ticket { tell, work });
+        self.desk.submit(Submission { kind, inputs, ..chat(model) }, Ticket { tell, work });
         told
     }
 
@@ -179,22 +154,22 @@ impl Bench {
 }
 
 /// The next that is told, but for why it waits.
-fn next(told: &mut UnboundedReceiver<Told>) -> Told {
+fn next(told: &mut Listener) -> Told {
     loop {
-        match told.blocking_recv().expect("the dispatcher tells") {
+        match hear(told).expect("the dispatcher tells") {
             Told::Waits(_) => {}
             other => return other,
         }
     }
 }
 
-fn answer(bench: &Bench, told: &mut UnboundedReceiver<Told>) {
+fn answer(bench: &Bench, told: &mut Listener) {
     assert!(matches!(next(told), Told::Taken(_)));
     let Told::Granted(order) = next(told) else { panic!("a grant comes next") };
     bench.desk.finished(&order.running, Measured { first_token: None, output_tokens: 5 });
     let Told::Finished(finish) = next(told) else { panic!("the end comes next") };
     assert_eq!(finish.outcome, Outcome::Completed);
-    assert!(told.blocking_recv().is_none(), "nothing is told after the end");
+    assert!(hear(told).is_none(), "nothing is told after the end");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::{
 
 use tokio::runtime::Handle;
 use windtunnel_config::{Daemon, FoundDevice};
-use windtunnel_core::{ModelId, Reconfiguration, Request};
+use windtunnel_core::{ModelId, Reconfiguration, Request, View};
 
 use super::{Source, continued, setting};
 use crate::{
@@ -196,10 +196,8 @@ fn summary(old: &Current, new: &Daemon, removed: &[ModelId], restarted: &[ModelI
 }
 
 impl Operations for Running {
-    fn metrics(&self) -> String {
-        let desk = &self.desk;
-        let view = tokio::task::block_in_place(|| self.runtime.block_on(desk.view()));
-        view.map_or_else(String::new, |view| self.metrics.text(&view, &self.current().daemon.configuration))
+    fn metrics(&self, view: &View) -> String {
+        self.metrics.text(view, &self.current().daemon.configuration)
     }
 
     fn events(&self, after: u64) -> (u64, Vec<String>) {

@@ -4,10 +4,12 @@ mod desk;
 mod orders;
 mod owner;
 mod ready;
+mod telling;
 mod troubles;
 
 pub use desk::Desk;
 pub use orders::{BatchOrder, Order, Running, Ticket, Told};
 pub use owner::{Dispatcher, Learned, Setting};
 pub use ready::Ready;
+pub use telling::{Listener, Teller, telling};
 pub use troubles::{Trouble, TroubleCause};

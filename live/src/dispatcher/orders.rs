@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::sync::CancellationToken;
 use windtunnel_core::{Attempt, Class, DeviceId, Finish, Grant, GrantedStep, InstanceId, JobId, ModelId, WaitReason};
 
+use super::telling::Teller;
 use crate::Endpoint;
 
-/// What whoever brought a job is told. Small, since a channel has room for dozens, and everybody who waits has one.
+/// What whoever brought a job is told. Small, since everybody who waits has room for some.
 #[derive(Clone, Debug)]
 pub enum Told {
     /// It is admitted, or about to be refused.
@@ -25,7 +25,7 @@ pub enum Told {
 #[derive(Debug)]
 pub struct Ticket<W> {
     /// Who is told.
-    pub tell: UnboundedSender<Told>,
+    pub tell: Teller,
     /// Its inputs, where steps of several jobs may run together; such grants go to whoever runs batches.
     pub work: Option<Arc<W>>,
 }

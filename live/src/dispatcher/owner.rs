@@ -1,7 +1,7 @@
 //! The loop: one message, one step of the scheduler, and its effects carried out.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, VecDeque},
     sync::{
         Arc,
         mpsc::{self, Receiver, RecvTimeoutError},
@@ -13,8 +13,8 @@ use std::{
 use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::sync::CancellationToken;
 use windtunnel_core::{
-    Attempt, Effect, Effects, ExitCause, Grant, GrantedStep, Input, InstanceId, JobId, ModelId, Note, Profile,
-    Scheduler, Started, Time,
+    Attempt, Effect, Effects, ExitCause, Grant, GrantFailure, GrantedStep, Input, InstanceId, JobId, ModelId, Note,
+    Profile, Scheduler, Sent, Started, Time,
 };
 use windtunnel_reports::journal::{End, EndCause, Header};
 
@@ -107,6 +107,8 @@ struct Owner<W, R: Log, T> {
     /// The models of instances whose processes are not known to be gone.
     models: BTreeMap<InstanceId, ModelId>,
     grants: BTreeMap<Attempt, CancellationToken>,
+    /// What is to be told next, once all has been told that others have said so far.
+    own: VecDeque<Input>,
     steps: u64,
     checked: u64,
     violations: Vec<String>,
@@ -134,6 +136,7 @@ impl<W: Send + Sync, R: Log, T: Runtimes> Owner<W, R, T> {
             troubles,
             models: BTreeMap::new(),
             grants: BTreeMap::new(),
+            own: VecDeque::new(),
             steps: 0,
             checked: 0,
             violations: Vec::new(),
@@ -158,6 +161,9 @@ impl<W: Send + Sync, R: Log, T: Runtimes> Owner<W, R, T> {
 
     /// The next message; `None`: a timer is due before there is one. When nobody is left to say anything it is closed.
     fn next(&mut self, inbox: &Receiver<Message<W>>) -> Option<Message<W>> {
+        if !self.own.is_empty() {
+            return inbox.try_recv().ok().or_else(|| self.own.pop_front().map(Message::Fact));
+        }
         loop {
             let (timer, recorder) = (self.scheduler.wake_at(), self.setting.recorder.idle_at());
             let Some(at) = timer.into_iter().chain(recorder).min() else {
@@ -191,7 +197,8 @@ impl<W: Send + Sync, R: Log, T: Runtimes> Owner<W, R, T> {
                 let input = Input::Submitted { job, submission: *submission };
                 self.decide(&input);
                 // Whoever waits for his number wakes up for what was decided, too.
-                tell(&ticket, Told::Taken(job));
+                // Who left before he heard it waits for his number elsewhere, to say so.
+                drop(ticket.tell.tell(Told::Taken(job)));
                 self.tickets.insert(job, ticket);
                 self.follow(&input);
             }
@@ -327,12 +334,12 @@ impl<W: Send + Sync, R: Log, T: Runtimes> Owner<W, R, T> {
                 Effect::Learned(profile) => (self.setting.learned)(profile),
                 Effect::Finish(finish) => {
                     if let Some(ticket) = self.tickets.remove(&finish.job) {
-                        tell(&ticket, Told::Finished(Box::new(finish)));
+                        drop(ticket.tell.tell(Told::Finished(Box::new(finish))));
                     }
                 }
                 Effect::Note(Note::Waits { job, reason }) => {
                     if let Some(ticket) = self.tickets.get(&job) {
-                        tell(ticket, Told::Waits(reason));
+                        drop(ticket.tell.tell(Told::Waits(reason)));
                     }
                 }
                 Effect::Note(_) => {}
@@ -342,7 +349,7 @@ impl<W: Send + Sync, R: Log, T: Runtimes> Owner<W, R, T> {
     }
 
     fn grant<S>(&mut self, grant: &Grant<S>, steps: &[GrantedStep]) {
-        let Some(endpoint) = self.endpoints.get(&grant.instance) else { return };
+        let Some(endpoint) = self.endpoints.get(&grant.instance) else { return self.cannot_run(grant) };
         let running = Running::of(grant, Arc::clone(endpoint));
         self.grants.insert(grant.attempt, running.abort.clone());
         let class = grant.class;
@@ -350,7 +357,10 @@ impl<W: Send + Sync, R: Log, T: Runtimes> Owner<W, R, T> {
         let tickets: Vec<(GrantedStep, &Ticket<W>)> = tickets.collect();
         match tickets[..] {
             [(step, ticket)] if ticket.work.is_none() => {
-                tell(ticket, Told::Granted(Box::new(Order { running, class, step })))
+                if ticket.tell.tell(Told::Granted(Box::new(Order { running, class, step }))).is_err() {
+                    // He has said that he goes, and that crossed with the grant.
+                    self.comes_to_nothing(grant, GrantFailure::Aborted);
+                }
             }
             _ => {
                 let steps = tickets.into_iter().map(|(step, ticket)| (step, ticket.clone())).collect();
@@ -359,18 +369,36 @@ impl<W: Send + Sync, R: Log, T: Runtimes> Owner<W, R, T> {
         }
     }
 
+    /// A step that is to run where nothing answers comes to nothing at once, and its client hears of it; nobody else would say
+    /// so, and it would be waited for.
+    fn cannot_run<S>(&mut self, grant: &Grant<S>) {
+        let &Grant { attempt, instance, .. } = grant;
+        self.note_broken(format!("{attempt} was granted on {instance}, of which nobody knows where it answers"));
+        self.comes_to_nothing(grant, GrantFailure::Disconnected);
+    }
+
+    /// Nobody runs a grant, which is said after all that others have said so far.
+    fn comes_to_nothing<S>(&mut self, grant: &Grant<S>, cause: GrantFailure) {
+        let &Grant { attempt, instance, .. } = grant;
+        self.own.push_back(Input::GrantFailed { attempt, instance, cause, sent: Sent::Nothing });
+    }
+
     fn watch(&mut self) {
         self.steps += 1;
         if cfg!(debug_assertions) || self.steps.is_multiple_of(CHECKED_EVERY) {
             self.checked += 1;
             if let Err(broken) = self.scheduler.check() {
-                let violation = format!("at {}: {broken}", self.last);
-                (self.setting.broken)(&violation);
-                // The first ones tell the story; what follows from them would fill the memory.
-                if self.violations.len() < MOST_VIOLATIONS {
-                    self.violations.push(violation);
-                }
+                self.note_broken(broken.to_string());
             }
+        }
+    }
+
+    fn note_broken(&mut self, broken: String) {
+        let violation = format!("at {}: {broken}", self.last);
+        (self.setting.broken)(&violation);
+        // The first ones tell the story; what follows from them would fill the memory.
+        if self.violations.len() < MOST_VIOLATIONS {
+            self.violations.push(violation);
         }
     }
 
@@ -384,11 +412,6 @@ impl<W: Send + Sync, R: Log, T: Runtimes> Owner<W, R, T> {
         };
         drop(self.setting.recorder.end(&end));
     }
-}
-
-/// One who no longer listens has gone, and that is said elsewhere.
-fn tell<W>(ticket: &Ticket<W>, told: Told) {
-    drop(ticket.tell.send(told));
 }
 
 #[cfg(test)]

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use windtunnel_core::{Class, JobId, LabelId, ModelId};
+use windtunnel_core::{Class, JobId, LabelId, ModelId, View};
 
 /// The rest of the daemon, as far as clients ask for it through the gateway.
 pub trait Operations: Send + Sync {
-    /// Everything measured, in the text form of Prometheus.
-    fn metrics(&self) -> String;
+    /// Everything measured, in the text form of Prometheus, with a picture of the moment. Must not wait.
+    fn metrics(&self, view: &View) -> String;
 
     /// Readable lines of the steps numbered `after` and later that are still kept, and the number of the next step.
     fn events(&self, after: u64) -> (u64, Vec<String>);

@@ -2,14 +2,14 @@
 
 use std::{sync::Arc, time::Duration};
 
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header, request::Parts};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::body::Incoming;
 
 use super::{
     access::{Hosts, NoEntry, Presented, is_loopback},
     admin,
     answer::Answer,
-    connections::{Crowded, Visit},
+    connections::{Crowded, Lull, Visit},
     exchange::{self, Record},
     names,
     operations::Phase,
@@ -19,21 +19,21 @@ use super::{
 };
 use std::net::SocketAddr;
 
-/// Answers a request of a client at `peer`, who visits.
+/// Answers a request of a client at `peer`, who visits; `lull` is told when it waits.
 pub(super) async fn answer(
     shared: Arc<Shared>,
     peer: SocketAddr,
     visit: &mut Visit,
-    request: Request<Incoming>,
+    lull: &Lull,
+    request: Box<Request<Incoming>>,
 ) -> Response<Answer> {
     let rules = shared.rules();
-    let (parts, body) = request.into_parts();
-    let request_id = request_id(&shared, &parts.headers);
-    let dialect = routes::dialect(parts.uri.path());
-    let seen = Seen { shared: &shared, rules: &rules, peer, request_id: &request_id };
-    let origin = parts.headers.get(header::ORIGIN).cloned();
-    let is_head = parts.method == Method::HEAD;
-    let mut answer = match seen.route(visit, parts, body).await {
+    let request_id = request_id(&shared, request.headers());
+    let dialect = routes::dialect(request.uri().path());
+    let seen = Seen { shared: &shared, rules: &rules, peer, lull, request_id: &request_id };
+    let origin = request.headers().get(header::ORIGIN).cloned();
+    let is_head = request.method() == Method::HEAD;
+    let mut answer = match seen.route(visit, request).await {
         Ok(answer) => answer,
         Err(refusal) => {
             Record::new(&shared).refused(&refusal);
@@ -49,62 +49,68 @@ struct Seen<'a> {
     shared: &'a Arc<Shared>,
     rules: &'a Arc<Rules>,
     peer: SocketAddr,
+    lull: &'a Lull,
     request_id: &'a HeaderValue,
 }
 
 impl Seen<'_> {
-    async fn route(&self, visit: &mut Visit, parts: Parts, body: Incoming) -> Result<Response<Answer>, Refusal> {
-        if !self.rules.hosts.allow(&parts.uri, &parts.headers) {
+    async fn route(&self, visit: &mut Visit, request: Box<Request<Incoming>>) -> Result<Response<Answer>, Refusal> {
+        if !self.rules.hosts.allow(request.uri(), request.headers()) {
             let message = "this host is not called that; configure the names it may be called by";
             return Err(Refusal::new(Reason::ForeignHost, message));
         }
-        let path = parts.uri.path();
-        if parts.method == Method::OPTIONS {
-            return self.options(&parts);
+        let path = request.uri().path();
+        if request.method() == Method::OPTIONS {
+            return self.options(&request);
         }
-        let route = routes::route(&parts.method, path).map_err(|wrong| astray(wrong, &parts.method, path))?;
+        let route = routes::route(request.method(), path).map_err(|wrong| astray(wrong, request.method(), path))?;
         match route {
             Route::Infer(errand) => {
                 visit.works().map_err(crowded)?;
-                Ok(exchange::infer(self.shared, self.rules, errand, parts, body, self.request_id).await)
+                Ok(exchange::infer(self.shared, self.rules, errand, request, self.request_id, self.lull).await)
             }
             // What is rare lies elsewhere: a request that waits keeps room for the largest of these.
             Route::Ask(errand) => {
                 visit.works().map_err(crowded)?;
-                Ok(Box::pin(exchange::question(self.shared, self.rules, errand, parts, body, self.request_id)).await)
+                Ok(Box::pin(exchange::question(self.shared, self.rules, errand, request, self.request_id)).await)
             }
-            Route::Models => self.known(&parts.headers).map(|()| names::all(self.rules)),
-            Route::Model(name) => self.known(&parts.headers).and_then(|()| names::one(self.rules, name)),
+            Route::Models => self.known(request.headers()).map(|()| names::all(self.rules)),
+            Route::Model(name) => self.known(request.headers()).and_then(|()| names::one(self.rules, name)),
             Route::Health => Ok(Box::pin(self.health()).await),
             Route::Ready => Ok(self.ready()),
             Route::Metrics => {
-                self.reader(&parts)?;
-                let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-                Ok(names::text_of(kind, self.shared.operations.metrics()))
+                self.reader(&request)?;
+                Box::pin(self.metrics()).await
             }
             Route::Admin(wanted) => {
                 match wanted {
-                    Admin::Status | Admin::Events => self.reader(&parts)?,
+                    Admin::Status | Admin::Events => self.reader(&request)?,
                     Admin::Load(_) | Admin::Unload(_) | Admin::Reset(_) | Admin::Reload => {
-                        self.operator(&parts)?;
-                        if self.rules.cors.may_not_order(&parts.headers) {
+                        self.operator(&request)?;
+                        if self.rules.cors.may_not_order(request.headers()) {
                             let message = "web pages of other origins may not give orders";
                             return Err(Refusal::new(Reason::NotAdmin, message));
                         }
                     }
                 }
-                Box::pin(admin::answer(self.shared, self.rules, wanted, parts.uri.query())).await
+                Box::pin(admin::answer(self.shared, self.rules, wanted, request.uri().query())).await
             }
         }
     }
 
-    fn options(&self, parts: &Parts) -> Result<Response<Answer>, Refusal> {
-        let path = parts.uri.path();
+    async fn metrics(&self) -> Result<Response<Answer>, Refusal> {
+        let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+        let view = admin::view(self.shared).await?;
+        Ok(names::text_of(kind, self.shared.operations.metrics(&view)))
+    }
+
+    fn options(&self, request: &Request<Incoming>) -> Result<Response<Answer>, Refusal> {
+        let path = request.uri().path();
         let allow = routes::allowed(path).ok_or(Astray::NoSuchPath);
-        let allow = allow.map_err(|wrong| astray(wrong, &parts.method, path))?;
+        let allow = allow.map_err(|wrong| astray(wrong, request.method(), path))?;
         let mut answer = Response::new(Answer::empty());
         *answer.status_mut() = StatusCode::NO_CONTENT;
-        self.rules.cors.preflight(&parts.headers, allow, answer.headers_mut());
+        self.rules.cors.preflight(request.headers(), allow, answer.headers_mut());
         Ok(answer)
     }
 
@@ -113,32 +119,32 @@ impl Seen<'_> {
     }
 
     /// What goes on here is shown to operators, and to everybody with a key.
-    fn reader(&self, parts: &Parts) -> Result<(), Refusal> {
-        match self.rules.keys.shown(&parts.headers) {
+    fn reader(&self, request: &Request<Incoming>) -> Result<(), Refusal> {
+        match self.rules.keys.shown(request.headers()) {
             Presented::Operators | Presented::Clients => Ok(()),
-            Presented::Nothing | Presented::Unknown => self.operator(parts),
+            Presented::Nothing | Presented::Unknown => self.operator(request),
         }
     }
 
     /// Operators have a key, or sit at this machine: then no proxy and no web page stands between.
-    fn operator(&self, parts: &Parts) -> Result<(), Refusal> {
+    fn operator(&self, request: &Request<Incoming>) -> Result<(), Refusal> {
         let refusal = |message| Err(Refusal::new(Reason::NotAdmin, message));
         let keys = &self.rules.keys;
-        match keys.shown(&parts.headers) {
+        match keys.shown(request.headers()) {
             Presented::Operators => Ok(()),
             Presented::Clients if keys.has_admin() => refusal("this needs the operator's key"),
             Presented::Nothing if keys.has_admin() => Err(exchange::no_entry(NoEntry::NoKey)),
             Presented::Unknown if keys.has_admin() => Err(exchange::no_entry(NoEntry::WrongKey)),
-            Presented::Nothing | Presented::Unknown | Presented::Clients => self.at_this_machine(parts),
+            Presented::Nothing | Presented::Unknown | Presented::Clients => self.at_this_machine(request),
         }
     }
 
-    fn at_this_machine(&self, parts: &Parts) -> Result<(), Refusal> {
+    fn at_this_machine(&self, request: &Request<Incoming>) -> Result<(), Refusal> {
         let refusal = |message| Err(Refusal::new(Reason::NotAdmin, message));
-        if !is_loopback(self.peer.ip()) || !Hosts::is_local(&parts.uri, &parts.headers) {
+        if !is_loopback(self.peer.ip()) || !Hosts::is_local(request.uri(), request.headers()) {
             return refusal("without an operator's key this answers programs of this machine only");
         }
-        if self.rules.cors.is_foreign(&parts.headers) {
+        if self.rules.cors.is_foreign(request.headers()) {
             return refusal("web pages may not ask this");
         }
         Ok(())
@@ -200,4 +206,22 @@ fn without_body(answer: Response<Answer>) -> Response<Answer> {
         parts.headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
     }
     Response::from_parts(parts, Answer::empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn size<A, B, C, D, E, F>(_work: impl FnOnce(A, B, C, D, E) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    /// Five thousand may wait, each with this.
+    #[test]
+    fn the_work_of_a_request_is_small() {
+        let bytes = size(|shared, peer, visit: &'static mut Visit, lull: &'static Lull, request| {
+            answer(shared, peer, visit, lull, request)
+        });
+        assert!(bytes <= 720, "it has {bytes} bytes");
+    }
 }

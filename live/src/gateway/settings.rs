@@ -34,6 +34,9 @@ pub struct Settings {
     pub hold_after: Duration,
     /// How often an open answer without an answer is given a comment.
     pub keepalive: Duration,
+    /// Who takes nothing of his answer for so long is gone, where its connection is to end. The kernel has room for megabytes
+    /// and asks for more when a third of that is free, so that slow clients seem to take nothing for seconds.
+    pub taken_nothing: Duration,
     /// How long answers under way may go on after the end was asked for.
     pub drain: Duration,
     /// How a slot is watched after its client has gone.
@@ -120,6 +123,7 @@ impl Default for Settings {
             body_time: Duration::from_secs(300),
             hold_after: Duration::from_secs(10),
             keepalive: Duration::from_secs(12),
+            taken_nothing: Duration::from_secs(10),
             drain: Duration::from_secs(30),
             slot_watch: SlotWatch::default(),
             death_notice: Duration::from_millis(500),

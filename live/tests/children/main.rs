@@ -4,6 +4,8 @@
 
 mod daemon;
 mod ends;
+#[path = "../scheduled/header.rs"]
+mod header;
 mod loads;
 mod nursery;
 mod served;

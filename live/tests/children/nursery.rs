@@ -26,7 +26,7 @@ use windtunnel_live::{
 };
 use windtunnel_reports::{
     Recorder,
-    journal::{End, Header, SCHEMA, Source, WarmupRule},
+    journal::{End, Header},
 };
 
 pub const FAKE: &str = env!("CARGO_BIN_EXE_fake-llama-server");
@@ -185,26 +185,6 @@ fn opened(settings: Settings) -> Nursery {
     Nursery { children, handle, heard, folder, runtime, facts, dispatcher, desk }
 }
 
-/// The head of a journal of these tests.
-pub fn header() -> Header {
-    Header {
-        schema: SCHEMA,
-        program: "tests".to_owned(),
-        source: Source::Live,
-        title: "children".to_owned(),
-        seed: 0,
-        replication: 0,
-        horizon: None,
-        jobs: None,
-        warmup: WarmupRule::Auto,
-        wall_clock: Some(0.0),
-        devices: Vec::new(),
-        models: Vec::new(),
-        workloads: Vec::new(),
-        remarks: Default::default(),
-    }
-}
-
 fn setting(tell: Sender<Input>) -> Setting<(), Facts> {
     let configuration = Configuration {
         policy: Policy::default(),
@@ -215,7 +195,7 @@ fn setting(tell: Sender<Input>) -> Setting<(), Facts> {
         seed: 0,
     };
     Setting {
-        header: header(),
+        header: crate::header::header("children"),
         started: Started { configuration, profiles: Vec::new(), estimates: Vec::new(), residents: Vec::new() },
         recorder: Facts(tell),
         learned: Box::new(|_| {}),

@@ -11,7 +11,7 @@ use std::{
 use tokio::{net::TcpListener, sync::mpsc, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 use windtunnel_config::ScenarioFile;
-use windtunnel_core::{Bytes, DeviceId, Estimate, InstanceId, ModelId, Snapshot, Span, Started};
+use windtunnel_core::{Bytes, DeviceId, Estimate, InstanceId, ModelId, Snapshot, Span, Started, View};
 use windtunnel_live::{
     Clock, Desk, Dispatcher, Watcher,
     children::{Children, ChildrenHandle},
@@ -20,7 +20,7 @@ use windtunnel_live::{
     journal::Journal,
 };
 
-use crate::nursery::{self, FOOTPRINT, Heard, LONG, header, kill, lives, model, until};
+use crate::nursery::{self, FOOTPRINT, Heard, LONG, kill, lives, model, until};
 
 /// What a process may be silent and idle for. One that works is not idle, however busy the machine is.
 const SILENCE: Duration = Duration::from_secs(1);
@@ -51,7 +51,7 @@ impl Watcher for Card {
 struct Around;
 
 impl Operations for Around {
-    fn metrics(&self) -> String {
+    fn metrics(&self, _view: &View) -> String {
         String::new()
     }
 
@@ -90,7 +90,7 @@ impl Served {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let (send, batches) = mpsc::unbounded_channel();
         let setting = Setting {
-            header: header(),
+            header: crate::header::header("children"),
             started,
             recorder: Journal::open(&settings.state_folder.join("run.jsonl"), u64::MAX).unwrap(),
             learned: Box::new(|_| {}),

@@ -2,7 +2,13 @@
 
 mod answers;
 mod client;
+#[path = "../scheduled/ear.rs"]
+mod ear;
 mod faults;
+#[path = "../scheduled/header.rs"]
+mod header;
+#[path = "../scheduled/job.rs"]
+mod job;
 mod paces;
 #[cfg(unix)]
 mod process;

@@ -7,21 +7,22 @@ use std::{
     time::Instant,
 };
 
-use tokio::sync::mpsc::{self, UnboundedReceiver};
+use tokio::sync::mpsc;
 use windtunnel_config::{Scenario, ScenarioFile};
-use windtunnel_core::{
-    Bytes, Estimate, ExitCause, JobKind, LabelId, Measured, ModelId, Needs, Outcome, Sent, Span, Started, Submission,
-    Wanted,
-};
+use windtunnel_core::{Estimate, ExitCause, Measured, ModelId, Outcome, Sent, Span, Started};
 use windtunnel_live::{
     Clock, Desk, Dispatcher, Endpoint, Order, Ticket, Told,
-    dispatcher::Setting,
+    dispatcher::{Listener, Setting, telling},
     fake::{Simulated, SimulatedControls, SimulatedSettings},
     journal::Journal,
 };
-use windtunnel_reports::journal::{Header, SCHEMA, Source, WarmupRule};
 
-use crate::client::{LONG, ask, request};
+use crate::{
+    client::{LONG, ask, request},
+    ear::hear,
+    header::header,
+    job,
+};
 
 const SCENARIO: &str = r#"
 devices = [{ name = "gpu", memory = "16GiB", load = { fixed = "20ms", bandwidth = "500GiB/s" }, stop = "10ms", release = "30ms" }]
@@ -63,24 +64,8 @@ fn bench(name: &str) -> Bench {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     drop(std::fs::remove_dir_all(&folder));
     std::fs::create_dir_all(&folder).unwrap();
-    let header = Header {
-        schema: SCHEMA,
-        program: "tests".to_owned(),
-        source: Source::Live,
-        title: name.to_owned(),
-        seed: 0,
-        replication: 0,
-        horizon: None,
-        jobs: None,
-        warmup: WarmupRule::Auto,
-        wall_clock: Some(0.0),
-        devices: Vec::new(),
-        models: Vec::new(),
-        workloads: Vec::new(),
-        remarks: Default::default(),
-    };
     let setting = Setting {
-        header,
+        header: header(name),
         started: started(&scenario),
         recorder: Journal::open(&folder.join("run.jsonl"), u64::MAX).unwrap(),
         learned: Box::new(|_| {}),
@@ -102,26 +87,9 @@ fn bench(name: &str) -> Bench {
 }
 
 impl Bench {
-    fn submit(&self, model: u32) -> UnboundedReceiver<Told> {
-        let (tell, told) = mpsc::unbounded_channel();
-        let submission = Submission {
-            label: LabelId(0),
-            wanted: Wanted::Model(ModelId(model)),
-            class: None,
-            kind: JobKind::Chat,
-            inputs: 1,
-            prompt_tokens: 10,
-            max_tokens: None,
-            deadline: None,
-            max_wait: None,
-            drop_hopeless: None,
-            quality: None,
-            needs: Needs::NONE,
-            body: Bytes::ZERO,
-            client: None,
-            affinity: None,
-        };
-        self.desk.submit(submission, Ticket { tell, work: None });
+    fn submit(&self, model: u32) -> Listener {
+        let (tell, told) = telling();
+        self.desk.submit(job::chat(model), Ticket { tell, work: None });
         told
     }
 
@@ -131,7 +99,7 @@ impl Bench {
         let order = granted(&mut told);
         let answer = completion(&order.running.endpoint);
         self.desk.finished(&order.running, Measured { first_token: None, output_tokens: 2 });
-        let finish = std::iter::from_fn(|| told.blocking_recv()).find_map(|told| match told {
+        let finish = std::iter::from_fn(|| hear(&mut told)).find_map(|told| match told {
             Told::Finished(finish) => Some(*finish),
             Told::Taken(_) | Told::Waits(_) | Told::Granted(_) => None,
         });
@@ -145,9 +113,9 @@ impl Bench {
     }
 }
 
-fn granted(told: &mut UnboundedReceiver<Told>) -> Order {
+fn granted(told: &mut Listener) -> Order {
     loop {
-        match told.blocking_recv().expect("the dispatcher tells") {
+        match hear(told).expect("the dispatcher tells") {
             Told::Granted(order) => return *order,
             Told::Finished(finish) => panic!("{finish:?}"),
             Told::Taken(_) | Told::Waits(_) => {}

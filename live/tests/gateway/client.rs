@@ -120,6 +120,19 @@ impl Stream {
         }
     }
 
+    /// The next answer, which says how long it is.
+    pub async fn reply(&mut self) -> Reply {
+        let head = self.head().await;
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
+        let mut reply = Reply { status, head, body: Vec::new() };
+        let length: usize = reply.header("content-length").expect("a length").parse().unwrap();
+        while self.buffer.len() < length {
+            assert!(self.more().await > 0, "a whole body");
+        }
+        reply.body = self.buffer.drain(..length).collect();
+        reply
+    }
+
     /// Whatever comes next of a chunked body: one chunk; empty: the last one. `None`: the connection ended.
     pub async fn chunk(&mut self) -> Option<Vec<u8>> {
         loop {

@@ -184,6 +184,18 @@ async fn an_answer_that_is_given_is_not_cut_to_make_room() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn who_takes_nothing_of_an_answer_is_gone_after_a_while() {
+    let settings = Settings { connections: 1, taken_nothing: Duration::from_millis(200), ..settings() };
+    let world = World::with("takes-nothing", Upstream::saying(long_answer()).await, settings, Loads::AtOnce).await;
+    let slow = slow_reader(&world).await;
+    let mut comes = connected(&world).await;
+    comes.send("GET", "/health", &[], b"").await;
+    assert!(comes.head().await.starts_with("HTTP/1.1 200 "), "there is room, although nobody has read");
+    drop((slow, comes));
+    world.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_is_given_is_not_cut_by_the_end() {
     let world = with("slow-end", Upstream::saying(long_answer()).await, 8).await;
     let slow = slow_reader(&world).await;

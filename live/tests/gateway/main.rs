@@ -6,6 +6,8 @@ mod arriving;
 mod client;
 mod connections;
 mod failing;
+#[path = "../scheduled/header.rs"]
+mod header;
 mod holding;
 mod leaving;
 mod listing;
@@ -14,4 +16,5 @@ mod refusing;
 mod reuse;
 mod upstream;
 mod vectors;
+mod waiting;
 mod world;

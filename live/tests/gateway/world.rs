@@ -22,9 +22,8 @@ use windtunnel_live::{
     gateway::{Answered, Catalogue, Gateway, Operations, Phase, Settings, SlotWatch, Work},
     journal::Journal,
 };
-use windtunnel_reports::journal::{Header, SCHEMA, Source, WarmupRule};
 
-use super::{client::Client, upstream::Upstream};
+use super::{client::Client, header::header, upstream::Upstream};
 
 /// The key of the child.
 pub const CHILD_KEY: &str = "child-key";
@@ -122,7 +121,7 @@ pub struct Around {
 }
 
 impl Operations for Around {
-    fn metrics(&self) -> String {
+    fn metrics(&self, _view: &View) -> String {
         "# EOF\n".to_owned()
     }
 
@@ -185,25 +184,6 @@ fn started() -> Started {
     let mut configuration = scenario.configuration;
     configuration.labels = ["anonymous", "first", "second"].map(str::to_owned).to_vec();
     Started { configuration, profiles: Vec::new(), estimates, residents: Vec::new() }
-}
-
-fn header(title: &str) -> Header {
-    Header {
-        schema: SCHEMA,
-        program: "tests".to_owned(),
-        source: Source::Live,
-        title: title.to_owned(),
-        seed: 0,
-        replication: 0,
-        horizon: None,
-        jobs: None,
-        warmup: WarmupRule::Auto,
-        wall_clock: Some(0.0),
-        devices: Vec::new(),
-        models: Vec::new(),
-        workloads: Vec::new(),
-        remarks: Default::default(),
-    }
 }
 
 impl World {

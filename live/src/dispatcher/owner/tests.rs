@@ -1,16 +1,22 @@
 use std::{path::Path, sync::Mutex};
 
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::mpsc::unbounded_channel;
 use windtunnel_config::ScenarioFile;
 use windtunnel_core::{
-    Bytes, Checkpoint, Class, DeviceId, Estimate, JobKind, LabelId, Measured, Needs, Snapshot, Span, Submission, Wanted,
+    Bytes, Checkpoint, Class, DeviceId, Estimate, Failure, Measured, Outcome, Snapshot, Span, Submission,
 };
-use windtunnel_reports::{
-    Recorder,
-    journal::{SCHEMA, Source, WarmupRule},
-};
+use windtunnel_reports::Recorder;
 
 use super::*;
+use crate::dispatcher::{Listener, telling};
+
+#[path = "../../../tests/scheduled/header.rs"]
+mod header;
+#[path = "../../../tests/scheduled/job.rs"]
+mod job;
+
+use header::header;
+use job::chat;
 
 /// Writes nothing down.
 struct Unwritten;
@@ -76,22 +82,7 @@ fn setting() -> Setting<(), Unwritten> {
     let estimates =
         vec![Estimate { model, device, footprint: Bytes::from_mib(10 << 10), load_time: Span::from_secs(1) }];
     Setting {
-        header: Header {
-            schema: SCHEMA,
-            program: String::new(),
-            source: Source::Live,
-            title: String::new(),
-            seed: 0,
-            replication: 0,
-            horizon: None,
-            jobs: None,
-            warmup: WarmupRule::Auto,
-            wall_clock: None,
-            devices: Vec::new(),
-            models: Vec::new(),
-            workloads: Vec::new(),
-            remarks: BTreeMap::new(),
-        },
+        header: header(""),
         started: Started { configuration, profiles: Vec::new(), estimates, residents: Vec::new() },
         recorder: Unwritten,
         learned: Box::new(|_| {}),
@@ -101,56 +92,54 @@ fn setting() -> Setting<(), Unwritten> {
     }
 }
 
-fn submit(owner: &mut Owner<(), Unwritten, Ordered>, class: Class) -> UnboundedReceiver<Told> {
-    let (tell, told) = unbounded_channel();
-    let submission = Submission {
-        label: LabelId(0),
-        wanted: Wanted::Model(ModelId(0)),
-        class: Some(class),
-        kind: JobKind::Chat,
-        inputs: 1,
-        prompt_tokens: 10,
-        max_tokens: None,
-        deadline: None,
-        max_wait: None,
-        drop_hopeless: None,
-        quality: None,
-        needs: Needs::NONE,
-        body: Bytes::ZERO,
-        client: None,
-        affinity: None,
-    };
-    owner.take(Message::Submit { submission: Box::new(submission), ticket: Ticket { tell, work: None } });
+fn submit(owner: &mut Owner<(), Unwritten, Ordered>, class: Class) -> Listener {
+    let (tell, told) = telling();
+    let submission = Box::new(Submission { class: Some(class), ..chat(0) });
+    owner.take(Message::Submit { submission, ticket: Ticket { tell, work: None } });
     told
 }
 
 /// The next grant, where one was told.
-fn granted(told: &mut UnboundedReceiver<Told>) -> Option<Running> {
-    std::iter::from_fn(|| told.try_recv().ok()).find_map(|told| match told {
+fn granted(told: &mut Listener) -> Option<Running> {
+    std::iter::from_fn(|| told.heard()).find_map(|told| match told {
         Told::Granted(order) => Some(order.running),
         Told::Taken(_) | Told::Waits(_) | Told::Finished(_) => None,
     })
 }
 
-#[test]
-fn a_step_given_to_a_process_in_the_moment_of_its_death_is_known_to_its_job() {
+fn started(setting: Setting<(), Unwritten>) -> (Owner<(), Unwritten, Ordered>, Ordered) {
     let ordered = Ordered::default();
     let (ready, troubles) = (Arc::default(), Arc::default());
-    let mut owner = Owner::new(Clock::start(), setting(), ordered.clone(), ready, troubles);
+    let mut owner = Owner::new(Clock::start(), setting, ordered.clone(), ready, troubles);
     let started = Input::Started(Box::new(owner.setting.started.clone()));
     owner.step(&started);
-    let mut chat = submit(&mut owner, Class::Interactive);
-    let (total, used) = (Some(Bytes::from_mib(16 << 10)), Some(Bytes::ZERO));
-    owner.step(&Input::Snapshot(Snapshot { device: DeviceId(0), total, used, processes: Vec::new() }));
-    let LoadOrder { attempt, instance, .. } = ordered.0.lock().unwrap().expect("the model is loaded");
-    let endpoint = Endpoint {
+    (owner, ordered)
+}
+
+/// Where nobody answers.
+fn endpoint() -> Endpoint {
+    Endpoint {
         address: ([127, 0, 0, 1], 9).into(),
         key: String::new(),
         requests_a_connection: None,
         progress: Arc::default(),
         lines: Arc::new(crate::Lines::new(1)),
-    };
-    owner.take(Message::Loaded { attempt, instance, footprint: None, endpoint });
+    }
+}
+
+/// The load that is ordered once the memory was read.
+fn load(owner: &mut Owner<(), Unwritten, Ordered>, ordered: &Ordered) -> LoadOrder {
+    let (total, used) = (Some(Bytes::from_mib(16 << 10)), Some(Bytes::ZERO));
+    owner.step(&Input::Snapshot(Snapshot { device: DeviceId(0), total, used, processes: Vec::new() }));
+    ordered.0.lock().unwrap().expect("the model is loaded")
+}
+
+#[test]
+fn a_step_given_to_a_process_in_the_moment_of_its_death_is_known_to_its_job() {
+    let (mut owner, ordered) = started(setting());
+    let mut chat = submit(&mut owner, Class::Interactive);
+    let LoadOrder { attempt, instance, .. } = load(&mut owner, &ordered);
+    owner.take(Message::Loaded { attempt, instance, footprint: None, endpoint: endpoint() });
     let running = granted(&mut chat).expect("the chat starts");
     let measured = Measured { first_token: None, output_tokens: 5 };
     owner.step(&Input::GrantFinished { attempt: running.attempt, instance, measured });
@@ -163,4 +152,48 @@ fn a_step_given_to_a_process_in_the_moment_of_its_death_is_known_to_its_job() {
     assert_eq!(running.instance, instance);
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     assert_eq!(runtime.block_on(running.endpoint.progress.ended()), Some(ExitCause::Signal(9)));
+}
+
+#[test]
+fn a_step_that_is_to_run_where_nothing_answers_fails_and_that_is_said() {
+    let said: Arc<Mutex<Vec<String>>> = Arc::default();
+    let heard = Arc::clone(&said);
+    let broken = Box::new(move |violation: &str| heard.lock().unwrap().push(violation.to_owned()));
+    let (mut owner, ordered) = started(Setting { broken, ..setting() });
+    let mut chat = submit(&mut owner, Class::Interactive);
+    let LoadOrder { attempt, instance, .. } = load(&mut owner, &ordered);
+    // The load ends without a word of where the model answers.
+    owner.step(&Input::LoadFinished { attempt, instance, footprint: None });
+    let (_desk, inbox) = mpsc::channel();
+    while !owner.own.is_empty() {
+        let message = owner.next(&inbox).expect("its own word is next");
+        owner.take(message);
+    }
+    let finish = std::iter::from_fn(|| chat.heard()).find_map(|told| match told {
+        Told::Finished(finish) => Some(finish.outcome),
+        Told::Taken(_) | Told::Waits(_) | Told::Granted(_) => None,
+    });
+    assert_eq!(finish, Some(Outcome::Failed(Failure::Step(GrantFailure::Disconnected))));
+    let said = said.lock().unwrap();
+    assert!(said.iter().all(|one| one.contains("of which nobody knows where it answers")), "{said:?}");
+    assert_eq!((said.len(), owner.violations.len()), (2, 2), "it was tried twice");
+}
+
+#[test]
+fn a_grant_that_crosses_with_its_client_leaving_comes_to_nothing_once_that_was_heard() {
+    let (mut owner, ordered) = started(setting());
+    let mut chat = submit(&mut owner, Class::Interactive);
+    let Some(Told::Taken(job)) = chat.heard() else { panic!("it is taken first") };
+    let (messages, inbox) = mpsc::channel();
+    messages.send(Message::Gone { job }).unwrap();
+    drop(chat.leave());
+    let LoadOrder { attempt, instance, .. } = load(&mut owner, &ordered);
+    owner.take(Message::Loaded { attempt, instance, footprint: None, endpoint: endpoint() });
+    assert_eq!(owner.own.len(), 1, "nobody hears of the grant");
+    assert!(matches!(owner.next(&inbox), Some(Message::Gone { .. })), "who left said so first");
+    owner.take(Message::Gone { job });
+    assert_eq!(owner.grants.len(), 1, "its step has not ended");
+    let own = owner.next(&inbox).expect("its own word is next");
+    owner.take(own);
+    assert!(owner.grants.is_empty() && owner.own.is_empty());
 }

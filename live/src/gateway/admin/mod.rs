@@ -43,7 +43,8 @@ pub(super) async fn answer(
     }
 }
 
-async fn view(shared: &Shared) -> Result<View, Refusal> {
+/// A picture of the moment.
+pub(super) async fn view(shared: &Shared) -> Result<View, Refusal> {
     let view = tokio::time::timeout(Duration::from_secs(5), shared.desk.view()).await;
     view.ok().flatten().ok_or_else(stopped)
 }

@@ -96,6 +96,8 @@ impl Request {
         let mut request = Request { bytes: bytes.clone(), ..Request::default() };
         let scanner = Scanner::new(&bytes);
         Reader { scanner, bytes: &bytes, request: &mut request, look_for, members: Members::default() }.read()?;
+        // No more room than is needed, for as long as it waits.
+        request.edits.shrink_to_fit();
         Ok(request)
     }
 }

@@ -1,25 +1,19 @@
-//! Connections: accepted as long as there is room (`crowd`), served over their sockets (`wire`), and at the end drained.
+//! Connections: accepted as long as there is room (`crowd`), served over their sockets (`wire`) by hyper or, while a request waits
+//! (`lull`), by nobody (`talk`), and at the end drained.
 
 mod crowd;
+mod lull;
+mod talk;
 mod wire;
 
 use std::{
     convert::Infallible,
     io,
     net::SocketAddr,
-    pin::{Pin, pin},
     sync::Arc,
-    task::{Context, Poll},
     time::{Duration, Instant},
 };
 
-use bytes::Bytes;
-use hyper::{
-    body::{Body, Frame, SizeHint},
-    server::conn::http1,
-    service::service_fn,
-};
-use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::mpsc::{self, Sender},
@@ -27,25 +21,17 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    access::may_listen,
-    answer::{Answer, Cut},
-    service,
-    shared::Shared,
-};
+use super::{access::may_listen, service, shared::Shared};
 use crowd::{Crowd, Guest};
 pub(super) use crowd::{Crowded, Visit};
-use wire::{Socket, Wire, hung_up, linger};
+pub(super) use lull::Lull;
+use talk::{Answerer, Given, Over, Talk};
+use wire::{Socket, hung_up, linger};
 
 /// How long a listener rests that has no file descriptor left for a connection.
 const REST: Duration = Duration::from_millis(50);
 /// How long clients are given to take the last bytes of what was broken off, or to send the rest of a head.
 const LAST_BYTES: Duration = Duration::from_secs(1);
-/// Who takes nothing of his answer for so long is gone, where its connection is to end. The kernel has room for megabytes and
-/// asks for more when a third of that is free, so that slow clients seem to take nothing for seconds.
-const TAKEN_NOTHING: Duration = Duration::from_secs(10);
-/// How long the head of a request may take.
-const HEAD: Duration = Duration::from_secs(30);
 
 /// Serves until `shutdown`, and until what runs has ended.
 pub(super) async fn serve(shared: &Arc<Shared>, listener: TcpListener, shutdown: CancellationToken) -> io::Result<()> {
@@ -110,7 +96,7 @@ async fn accept(
         match listener.accept().await {
             Ok((stream, peer)) => {
                 let guest = crowd.admit().await;
-                tokio::spawn(connection(Arc::clone(shared), stream, peer, guest, closing.clone(), open.clone()));
+                tokio::spawn(connection(shared, stream, peer, guest, closing.clone(), open.clone()));
             }
             Err(wrong) if of_one_connection(&wrong) => {}
             Err(_) => tokio::time::sleep(REST).await,
@@ -123,27 +109,33 @@ fn of_one_connection(wrong: &io::Error) -> bool {
     matches!(wrong.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)
 }
 
-async fn connection(
-    shared: Arc<Shared>,
+/// A client's connection until its end.
+fn connection(
+    shared: &Arc<Shared>,
     stream: TcpStream,
     peer: SocketAddr,
     guest: Guest,
     closing: CancellationToken,
-    _open: Sender<Infallible>,
-) {
+    open: Sender<Infallible>,
+) -> impl Future<Output = ()> + use<> {
     // A frame waits for nobody; without the option it only comes later.
     drop(stream.set_nodelay(true));
     let (socket, guest) = (Arc::new(Socket::new(stream)), Arc::new(guest));
-    let service = service_fn(|request| {
-        let (shared, mut visit) = (Arc::clone(&shared), guest.visit());
-        async move {
-            let answer = service::answer(shared, peer, &mut visit, request).await;
-            Ok::<_, Infallible>(answer.map(|answer| Given { answer, _visit: visit }))
-        }
-    });
-    let mut builder = http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(HEAD);
-    let mut connection = pin!(builder.serve_connection(TokioIo::new(Wire(Arc::clone(&socket))), service));
+    let taken_nothing = shared.rules().settings.taken_nothing;
+    let talk = Talk::new(Arc::clone(&socket), answerer(Arc::clone(shared), peer, Arc::clone(&guest)));
+    async move {
+        let _open = open;
+        converse(talk, &socket, &guest, &closing, taken_nothing).await;
+    }
+}
+
+async fn converse(
+    mut talk: Talk,
+    socket: &Socket,
+    guest: &Guest,
+    closing: &CancellationToken,
+    taken_nothing: Duration,
+) {
     let asked = async {
         tokio::select! {
             () = closing.cancelled() => {}
@@ -151,21 +143,39 @@ async fn connection(
         }
     };
     tokio::select! {
-        _ended = connection.as_mut() => return farewell(&socket.stream, &guest.leave, &closing).await,
+        // First, since it notices at once what the next looks for with timers.
+        biased;
+        over = &mut talk => return match over {
+            Over::Left => {}
+            // Elsewhere, so that who waits keeps no room for it.
+            Over::Closed => Box::pin(farewell(&socket.stream, &guest.leave, closing)).await,
+        },
         () = hung_up(&socket.stream, || guest.is_busy()) => return,
         () = asked => {}
     }
-    connection.as_mut().graceful_shutdown();
-    end(connection, &socket, &guest).await;
+    talk.refuse_further();
+    Box::pin(end(&mut talk, socket, guest, taken_nothing)).await;
+}
+
+fn answerer(shared: Arc<Shared>, peer: SocketAddr, guest: Arc<Guest>) -> Answerer {
+    Arc::new(move |request, lull| {
+        // Elsewhere, so that who waits keeps no room for it.
+        let request = Box::new(request);
+        let (shared, mut visit) = (Arc::clone(&shared), guest.visit());
+        Box::pin(async move {
+            let answer = service::answer(shared, peer, &mut visit, &lull, request).await;
+            answer.map(|answer| Given::new(answer, visit))
+        })
+    })
 }
 
 /// Waits until a connection that takes no further request has ended. A request under way comes to its end, and its client gets
 /// all of the answer as long as he takes some; who has sent nothing goes at once, who sends no more of a head soon.
-async fn end(mut connection: Pin<&mut impl Future>, socket: &Socket, guest: &Guest) {
+async fn end(talk: &mut Talk, socket: &Socket, guest: &Guest, taken_nothing: Duration) {
     let mut patience = Duration::ZERO;
     loop {
         let taken = socket.taken();
-        if timeout(patience, connection.as_mut()).await.is_ok() {
+        if timeout(patience, &mut *talk).await.is_ok() {
             return;
         }
         let moves = guest.is_busy() || socket.taken() != taken;
@@ -174,7 +184,7 @@ async fn end(mut connection: Pin<&mut impl Future>, socket: &Socket, guest: &Gue
             return;
         }
         guest.tarries();
-        patience = if socket.owes() { TAKEN_NOTHING } else { LAST_BYTES };
+        patience = if socket.owes() { taken_nothing } else { LAST_BYTES };
     }
 }
 
@@ -187,32 +197,12 @@ async fn farewell(stream: &TcpStream, leave: &CancellationToken, closing: &Cance
     }
 }
 
-/// An answer whose request is under way until all of it was handed over.
-struct Given {
-    answer: Answer,
-    _visit: Visit,
-}
-
-impl Body for Given {
-    type Data = Bytes;
-    type Error = Cut;
-
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
-        Pin::new(&mut self.answer).poll_frame(cx)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.answer.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.answer.size_hint()
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::task::Waker;
+    use std::{
+        pin::pin,
+        task::{Context, Waker},
+    };
 
     use super::*;
 

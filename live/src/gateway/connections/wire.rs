@@ -12,6 +12,7 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
 use rustix::net::{Shutdown, shutdown};
 use tokio::{
     io::{AsyncRead, AsyncWrite, Interest, ReadBuf},
@@ -25,6 +26,9 @@ const LOOK: Duration = Duration::from_secs(1);
 /// takes the refusal from the client's hands.
 const LINGER: Duration = Duration::from_secs(2);
 const MOST: usize = 256 * 1024 * 1024;
+
+/// Whether the system tells that a socket is ready when that begins, rather than for as long as it is.
+const TOLD_ANEW: bool = cfg!(any(target_os = "linux", target_os = "android", target_vendor = "apple"));
 
 /// A socket, and what has gone over it.
 #[derive(Debug)]
@@ -61,15 +65,24 @@ impl Socket {
 
 /// The socket as hyper wants it.
 #[derive(Debug)]
-pub(super) struct Wire(pub Arc<Socket>);
+pub(super) struct Wire {
+    pub socket: Arc<Socket>,
+    /// What is read before anything of the socket.
+    pub ahead: Bytes,
+}
 
 impl AsyncRead for Wire {
-    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        if !self.ahead.is_empty() {
+            let count = self.ahead.len().min(buffer.remaining());
+            buffer.put_slice(&self.ahead.split_to(count));
+            return Poll::Ready(Ok(()));
+        }
         loop {
-            ready!(self.0.stream.poll_read_ready(cx))?;
-            match self.0.stream.try_read_buf(buffer) {
+            ready!(self.socket.stream.poll_read_ready(cx))?;
+            match read_some(&self.socket.stream, buffer) {
                 Ok(read) => {
-                    self.0.heard.fetch_or(read > 0, Relaxed);
+                    self.socket.heard.fetch_or(read > 0, Relaxed);
                     return Poll::Ready(Ok(()));
                 }
                 Err(wrong) if wrong.kind() == io::ErrorKind::WouldBlock => {}
@@ -79,20 +92,35 @@ impl AsyncRead for Wire {
     }
 }
 
+/// Reads what there is. If that was less than there is room for, nothing is left, and nobody needs to ask the kernel for that
+/// to be told so. Where readiness is told when it begins (epoll, kqueue) what comes later is told anew; tokio's own reading does
+/// the same.
+fn read_some(stream: &TcpStream, buffer: &mut ReadBuf<'_>) -> io::Result<usize> {
+    let (room, mut some) = (buffer.remaining(), None);
+    let outcome = stream.try_io(Interest::READABLE, || match stream.try_read_buf(buffer)? {
+        read if TOLD_ANEW && 0 < read && read < room => {
+            some = Some(read);
+            Err(io::ErrorKind::WouldBlock.into())
+        }
+        read => Ok(read),
+    });
+    some.map_or(outcome, Ok)
+}
+
 impl Wire {
     fn poll_sent(
         &self,
         cx: &mut Context<'_>,
         send: impl Fn(&TcpStream) -> io::Result<usize>,
     ) -> Poll<io::Result<usize>> {
-        self.0.owes.store(true, Relaxed);
+        self.socket.owes.store(true, Relaxed);
         loop {
-            ready!(self.0.stream.poll_write_ready(cx))?;
-            match send(&self.0.stream) {
+            ready!(self.socket.stream.poll_write_ready(cx))?;
+            match send(&self.socket.stream) {
                 Err(wrong) if wrong.kind() == io::ErrorKind::WouldBlock => {}
                 sent => {
                     let bytes = sent.as_ref().map_or(0, |bytes| *bytes as u64);
-                    self.0.taken.fetch_add(bytes, Relaxed);
+                    self.socket.taken.fetch_add(bytes, Relaxed);
                     return Poll::Ready(sent);
                 }
             }
@@ -119,12 +147,12 @@ impl AsyncWrite for Wire {
 
     /// Hyper asks for it when it has nothing more to send.
     fn poll_flush(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.0.owes.store(false, Relaxed);
+        self.socket.owes.store(false, Relaxed);
         Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(shutdown(&self.0.stream, Shutdown::Write).map_err(Into::into))
+        Poll::Ready(shutdown(&self.socket.stream, Shutdown::Write).map_err(Into::into))
     }
 }
 
@@ -139,7 +167,8 @@ pub(super) async fn hung_up(stream: &TcpStream, is_busy: impl Fn() -> bool) {
             return;
         }
         before = gone;
-        sleep(LOOK).await;
+        // Elsewhere, since few ever come to this.
+        Box::pin(sleep(LOOK)).await;
     }
 }
 

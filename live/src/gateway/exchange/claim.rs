@@ -6,7 +6,6 @@
 
 use std::sync::Arc;
 
-use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio_util::sync::CancellationToken;
 use windtunnel_core::{GrantFailure, JobId, Measured, Sent, Submission, Time};
 
@@ -16,6 +15,7 @@ use super::{
 };
 use crate::{
     Endpoint, Running, Ticket, Told,
+    dispatcher::{Listener, telling},
     gateway::{batches::Work, shared::Shared},
 };
 
@@ -23,11 +23,11 @@ use crate::{
 pub(in crate::gateway) struct Claim {
     shared: Arc<Shared>,
     /// `None`: nothing more is to be heard or said.
-    told: Option<UnboundedReceiver<Told>>,
+    told: Option<Listener>,
     job: Option<JobId>,
     grant: Option<Granted>,
     /// What is told of the request at its end.
-    pub(super) record: Record,
+    pub(super) record: Box<Record>,
 }
 
 /// A grant under way.
@@ -43,16 +43,16 @@ impl Claim {
         shared: &Arc<Shared>,
         submission: Submission,
         work: Option<Arc<Work>>,
-        record: Record,
+        record: Box<Record>,
     ) -> Claim {
-        let (tell, told) = mpsc::unbounded_channel();
+        let (tell, told) = telling();
         shared.desk.submit(submission, Ticket { tell, work });
         Claim { shared: Arc::clone(shared), told: Some(told), job: None, grant: None, record }
     }
 
     /// What is told next; `None`: the scheduler is gone.
     pub(in crate::gateway) async fn next(&mut self) -> Option<Told> {
-        let told = self.told.as_mut()?.recv().await;
+        let told = self.told.as_mut()?.next().await;
         match &told {
             Some(Told::Taken(job)) => {
                 self.job = Some(*job);

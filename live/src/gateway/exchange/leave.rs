@@ -2,11 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tokio::sync::mpsc::UnboundedReceiver;
 use windtunnel_core::{ExitCause, GrantFailure, JobId, Request, Sent};
 
 use crate::{
     Endpoint, Running, Told,
+    dispatcher::Listener,
     gateway::{shared::Shared, upstream::until_free},
 };
 
@@ -28,11 +28,16 @@ pub(super) fn part(
     shared: &Arc<Shared>,
     parting: Parting,
     job: Option<JobId>,
-    told: UnboundedReceiver<Told>,
+    told: Listener,
     grant: Option<(Running, Sent)>,
 ) {
     if let Some(job) = job {
         tell_end(shared, parting, job);
+    }
+    if job.is_some() && grant.is_none() {
+        // A grant that crosses with this comes back to the scheduler.
+        told.leave().into_iter().for_each(|told| unheard(shared, parting, told));
+        return;
     }
     let own = Arc::clone(shared);
     shared.runtime.spawn(async move {
@@ -89,13 +94,21 @@ pub(in crate::gateway) fn is_given_up(running: &Running) -> bool {
 }
 
 /// A client that left can have crossed with the job's number, or with a grant; neither may be lost.
-async fn see_off(shared: &Shared, parting: Parting, mut told: UnboundedReceiver<Told>) {
-    while let Some(told) = told.recv().await {
-        match told {
-            Told::Taken(job) => tell_end(shared, parting, job),
-            Told::Granted(order) => shared.desk.failed(&order.running, GrantFailure::Aborted, Sent::Nothing),
-            Told::Finished(_) => return,
-            Told::Waits(_) => {}
+async fn see_off(shared: &Shared, parting: Parting, mut told: Listener) {
+    while let Some(told) = told.next().await {
+        let is_last = matches!(told, Told::Finished(_));
+        unheard(shared, parting, told);
+        if is_last {
+            return;
         }
+    }
+}
+
+/// Something was told to whom it no longer concerns.
+fn unheard(shared: &Shared, parting: Parting, told: Told) {
+    match told {
+        Told::Taken(job) => tell_end(shared, parting, job),
+        Told::Granted(order) => shared.desk.failed(&order.running, GrantFailure::Aborted, Sent::Nothing),
+        Told::Finished(_) | Told::Waits(_) => {}
     }
 }

@@ -22,13 +22,14 @@ pub(super) use wish::no_entry;
 
 use std::{sync::Arc, time::Duration};
 
-use http::{HeaderValue, Response, header, request::Parts};
+use http::{HeaderValue, Request, Response, header};
 use hyper::body::Incoming;
 use windtunnel_core::JobKind;
 
 use super::{
     answer::Answer,
     body,
+    connections::Lull,
     operations::Phase,
     refuse::{Reason, Refusal},
     routes::Errand,
@@ -41,18 +42,18 @@ use run::{Opened, Run, draining};
 use shown::{Shown, streaming};
 use wish::Wish;
 
-/// Serves a request for inference.
+/// Serves a request for inference, and says when it waits.
 pub(super) async fn infer(
     shared: &Arc<Shared>,
     rules: &Arc<Rules>,
     errand: Errand,
-    parts: Parts,
-    body: Incoming,
+    request: Box<Request<Incoming>>,
     request_id: &HeaderValue,
+    lull: &Lull,
 ) -> Response<Answer> {
     let mut record = Record::new(shared);
     // Elsewhere, so that who waits keeps no room for what is over.
-    let wish = Box::pin(understood(shared, rules, errand, parts, body, request_id, &mut record)).await;
+    let wish = Box::pin(understood(shared, rules, errand, request, request_id, &mut record)).await;
     let wish = match wish.and_then(|wish| able(rules, &wish).map(|()| wish)) {
         Ok(wish) => wish,
         Err(refusal) => {
@@ -63,9 +64,9 @@ pub(super) async fn infer(
     record.class = Some(wish.class);
     let mut shown = Shown::of(&wish);
     let answered = match wish.errand.kind {
-        JobKind::Embedding => Box::pin(vectors::go(shared, rules, wish, record, &mut shown)).await,
+        JobKind::Embedding => Box::pin(vectors::go(shared, rules, wish, record, &mut shown, lull)).await,
         JobKind::Chat | JobKind::Completion | JobKind::Rerank | JobKind::Audio => {
-            generate(shared, rules, wish, record, &mut shown).await
+            generate(shared, rules, wish, record, &mut shown, lull).await
         }
     };
     answered.unwrap_or_else(|refusal| {
@@ -80,11 +81,11 @@ async fn understood(
     shared: &Shared,
     rules: &Rules,
     errand: Errand,
-    parts: Parts,
-    body: Incoming,
+    request: Box<Request<Incoming>>,
     request_id: &HeaderValue,
     record: &mut Record,
-) -> Result<Wish, Refusal> {
+) -> Result<Box<Wish>, Refusal> {
+    let (parts, body) = request.into_parts();
     let caller = record.comes_from(rules.keys.caller(&parts.headers).map_err(no_entry)?);
     serving(shared)?;
     let (limit, time) = (rules.settings.body_limit, rules.settings.body_time);
@@ -93,7 +94,7 @@ async fn understood(
         bytes = body::take(&parts.headers, body, limit, time) => bytes?,
         () = shared.draining.cancelled() => return Err(draining()),
     };
-    Wish::of(rules, errand, &parts, caller, bytes, request_id)
+    Wish::of(rules, errand, &parts, caller, bytes, request_id).map(Box::new)
 }
 
 /// Whether work is taken.
@@ -109,18 +110,20 @@ fn serving(shared: &Shared) -> Result<(), Refusal> {
 async fn generate(
     shared: &Arc<Shared>,
     rules: &Arc<Rules>,
-    wish: Wish,
-    record: Record,
+    wish: Box<Wish>,
+    record: Box<Record>,
     shown: &mut Shown,
+    lull: &Lull,
 ) -> Result<Response<Answer>, Refusal> {
     let (arrived, streams) = (record.arrived(), wish.streams());
-    let mut claim = Claim::submit(shared, wish.submission(), None, record);
-    shown.job = Some(claim.taken().await.ok_or_else(stopped)?);
-    let run = Run { shared: Arc::clone(shared), rules: Arc::clone(rules), wish, claim };
+    let claim = Claim::submit(shared, wish.submission(), None, record);
+    let mut run = Box::new(Run::new(Arc::clone(shared), Arc::clone(rules), wish, claim, lull.clone()));
+    shown.job = Some(run.claim.taken().await.ok_or_else(stopped)?);
     let mut work: Working = Box::pin(run.go());
     if streams {
         let patience = rules.settings.hold_after.saturating_sub(arrived.elapsed());
-        match tokio::time::timeout(patience, &mut work).await {
+        // The timer lies elsewhere, so that only those have one who need it.
+        match Box::pin(tokio::time::timeout(patience, &mut work)).await {
             Ok(opened) => opened.map(|opened| answer(rules, shown, opened)),
             Err(_) => Ok(held(rules, shown, work)),
         }

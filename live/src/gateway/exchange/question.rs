@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, request::Parts};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use windtunnel_core::{ModelId, Wanted};
 
@@ -28,12 +28,11 @@ pub(in crate::gateway) async fn question(
     shared: &Arc<Shared>,
     rules: &Arc<Rules>,
     errand: Errand,
-    parts: Parts,
-    body: Incoming,
+    request: Box<Request<Incoming>>,
     request_id: &HeaderValue,
 ) -> Response<Answer> {
     let mut record = Record::new(shared);
-    let wish = understood(shared, rules, errand, parts, body, request_id, &mut record).await;
+    let wish = understood(shared, rules, errand, request, request_id, &mut record).await;
     let answered = match wish {
         Ok(wish) => asked(shared, rules, wish, &mut record).await,
         Err(refusal) => Err(refusal),
@@ -44,7 +43,12 @@ pub(in crate::gateway) async fn question(
     })
 }
 
-async fn asked(shared: &Shared, rules: &Rules, wish: Wish, record: &mut Record) -> Result<Response<Answer>, Refusal> {
+async fn asked(
+    shared: &Shared,
+    rules: &Rules,
+    wish: Box<Wish>,
+    record: &mut Record,
+) -> Result<Response<Answer>, Refusal> {
     let (model, endpoint) = loaded(shared, rules, wish.named.wanted)?;
     let body = body::edited(&wish.body.bytes, &wish.body.edits, rules.catalogue.model(model));
     let question = Question {

@@ -31,8 +31,9 @@ pub(in crate::gateway) struct Record {
 }
 
 impl Record {
-    pub(in crate::gateway) fn new(shared: &Arc<Shared>) -> Record {
-        Record {
+    /// It lies elsewhere, since it is passed on and everybody who waits has one.
+    pub(in crate::gateway) fn new(shared: &Arc<Shared>) -> Box<Record> {
+        Box::new(Record {
             shared: Arc::clone(shared),
             arrived: Instant::now(),
             caller: None,
@@ -43,7 +44,7 @@ impl Record {
             reason: "left",
             queued: None,
             first_byte: None,
-        }
+        })
     }
 
     /// Who sent it.

@@ -2,8 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use http::{HeaderMap, Method, StatusCode, header, response::Parts};
-use windtunnel_core::{Finish, GrantFailure, ModelId, Sent, WaitReason};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header, response::Parts, uri::PathAndQuery};
+use windtunnel_core::{Finish, GrantFailure, ModelId, Sent, WaitReason, Wanted};
 
 use super::{
     claim::Claim,
@@ -14,10 +15,12 @@ use super::{
 use crate::{
     Order, Running, Told,
     gateway::{
-        body::edited,
+        body::{Edit, edited},
+        connections::Lull,
         refuse::{Beside, Reason, Refusal, of_finish, sentence_of_wait},
+        routes::Dialect,
         shared::{Rules, Shared},
-        upstream::{Broken, Flow, Purpose, Question, call, copy_answer, gather, says_out_of_memory},
+        upstream::{Broken, Flow, Forwarded, Purpose, Question, call, copy_answer, gather, says_out_of_memory},
     },
 };
 
@@ -26,10 +29,23 @@ const SEARCHED: usize = 64 * 1024;
 
 /// A job on its way.
 pub(super) struct Run {
-    pub shared: Arc<Shared>,
-    pub rules: Arc<Rules>,
-    pub wish: Wish,
+    shared: Arc<Shared>,
+    rules: Arc<Rules>,
+    errand: Errand,
     pub claim: Claim,
+    /// Is told when the job waits.
+    lull: Lull,
+}
+
+/// What is left to be known of a request that was brought: all that whoever waits keeps of it.
+struct Errand {
+    path: PathAndQuery,
+    headers: Forwarded,
+    body: Bytes,
+    edits: Vec<Edit>,
+    wanted: Wanted,
+    dialect: Dialect,
+    request_id: HeaderValue,
 }
 
 /// A child has begun to answer.
@@ -52,9 +68,17 @@ enum Fruitless {
 }
 
 impl Run {
+    /// A request that was brought under `claim`.
+    pub(super) fn new(shared: Arc<Shared>, rules: Arc<Rules>, wish: Box<Wish>, claim: Claim, lull: Lull) -> Run {
+        let (wanted, dialect) = (wish.named.wanted, wish.errand.dialect);
+        let Wish { path, headers, body, request_id, .. } = *wish;
+        let errand = Errand { path, headers, body: body.bytes, edits: body.edits, wanted, dialect, request_id };
+        Run { shared, rules, errand, claim, lull }
+    }
+
     /// Waits for a grant and for the head of an answer. A grant that comes to nothing before that is given back, and the job
     /// waits again, if the scheduler says so.
-    pub(super) async fn go(mut self) -> Result<Opened, Refusal> {
+    pub(super) async fn go(mut self: Box<Run>) -> Result<Opened, Refusal> {
         let mut waits = None;
         let refusal = loop {
             let told = tokio::select! {
@@ -66,9 +90,13 @@ impl Run {
                 None if self.shared.draining.is_cancelled() => break draining(),
                 None => break stopped(),
                 Some(Told::Taken(_)) => {}
-                Some(Told::Waits(reason)) => waits = Some(reason),
+                Some(Told::Waits(reason)) => {
+                    waits = Some(reason);
+                    self.lull.begins();
+                }
                 Some(Told::Finished(finish)) => break self.ended(&finish, waits),
                 Some(Told::Granted(order)) => {
+                    self.lull.ends();
                     let Order { running, .. } = *order;
                     // Elsewhere, so that who waits for a grant keeps no room for what follows.
                     if let Some((parts, flow)) = Box::pin(self.attempt(&running)).await {
@@ -87,7 +115,7 @@ impl Run {
     fn ended(&self, finish: &Finish, waits: Option<WaitReason>) -> Refusal {
         let now = self.shared.desk.clock().now();
         let waits = waits.map(|reason| sentence_of_wait(reason, &self.rules.catalogue, now));
-        let trouble = self.shared.trouble(&self.rules, self.wish.named.wanted);
+        let trouble = self.shared.trouble(&self.rules, self.errand.wanted);
         of_finish(finish, &Beside { waits, trouble, now })
     }
 
@@ -98,7 +126,7 @@ impl Run {
         let answer = tokio::select! {
             biased;
             () = running.abort.cancelled() => Err(if is_given_up(running) { Fruitless::Wedged } else { Fruitless::BrokenOff }),
-            answer = ask(&self.rules, &self.wish, running) => answer,
+            answer = ask(&self.rules, &self.errand, running) => answer,
         };
         match answer {
             Ok(answer) => return Some(answer),
@@ -122,7 +150,7 @@ impl Run {
         None
     }
 
-    fn opened(mut self, model: ModelId, parts: Parts, flow: Flow) -> Opened {
+    fn opened(mut self: Box<Run>, model: ModelId, parts: Parts, flow: Flow) -> Opened {
         let queued = self.claim.record.granted(model);
         self.claim.record.status = parts.status.as_u16();
         let verdict = if parts.status.is_client_error() || parts.status.is_server_error() {
@@ -131,7 +159,7 @@ impl Run {
             Verdict::Fine
         };
         let shape = if is_events(&parts.headers) {
-            Shape::Events(self.wish.errand.dialect, self.wish.request_id.clone())
+            Shape::Events(self.errand.dialect, self.errand.request_id.clone())
         } else {
             Shape::Text
         };
@@ -143,13 +171,13 @@ impl Run {
 }
 
 /// Asks the child. An error that says that memory ran out is nobody's answer: the job may run again once there is some.
-async fn ask(rules: &Rules, wish: &Wish, running: &Running) -> Result<(Parts, Flow), Fruitless> {
+async fn ask(rules: &Rules, errand: &Errand, running: &Running) -> Result<(Parts, Flow), Fruitless> {
     let broken = |Broken| Fruitless::Broken;
-    let body = edited(&wish.body.bytes, &wish.body.edits, rules.catalogue.model(running.model));
+    let body = edited(&errand.body, &errand.edits, rules.catalogue.model(running.model));
     let question = Question {
         method: Method::POST,
-        path: wish.path.clone(),
-        headers: &wish.headers,
+        path: errand.path.clone(),
+        headers: &errand.headers,
         body,
         purpose: Purpose::Work,
     };

@@ -21,25 +21,27 @@ use crate::{
     gateway::{
         answer::Answer,
         batches::{Reply, Work},
+        connections::Lull,
         refuse::{Beside, Reason, Refusal, of_finish, sentence_of_wait},
         shared::{Rules, Shared},
     },
 };
 
-/// Serves a request for vectors.
+/// Serves a request for vectors, and says when it waits.
 pub(super) async fn go(
     shared: &Arc<Shared>,
     rules: &Rules,
-    wish: Wish,
-    record: Record,
+    wish: Box<Wish>,
+    record: Box<Record>,
     shown: &mut Shown,
+    lull: &Lull,
 ) -> Result<Response<Answer>, Refusal> {
     let (submission, wanted, arrived) = (wish.submission(), wish.named.wanted, record.arrived());
-    let work = Arc::new(Work::new(wish.path, wish.headers, wish.body));
+    let work = Arc::new(work(*wish));
     let mut claim = Claim::submit(shared, submission, Some(Arc::clone(&work)), record);
     shown.job = Some(claim.taken().await.ok_or_else(stopped)?);
     let _answering = shared.under_way.answering();
-    match wait(shared, rules, &mut claim, &work, wanted).await {
+    match wait(shared, rules, &mut claim, &work, wanted, lull).await {
         Ok((reply, finish)) => {
             let by_record = finish.and_then(|finish| {
                 let queued = finish.started?.since(finish.arrived).as_nanos();
@@ -64,6 +66,10 @@ pub(super) async fn go(
     }
 }
 
+fn work(wish: Wish) -> Work {
+    Work::new(wish.path, wish.headers, wish.body)
+}
+
 /// Which model took it up, and how long that took.
 fn taken_up(work: &Work, arrived: Instant) -> Option<(ModelId, Duration)> {
     work.started().map(|(model, at)| (model, at.saturating_duration_since(arrived)))
@@ -83,6 +89,7 @@ async fn wait(
     claim: &mut Claim,
     work: &Work,
     wanted: Wanted,
+    lull: &Lull,
 ) -> Result<(Reply, Option<Finish>), Refusal> {
     let mut waits = None;
     loop {
@@ -95,7 +102,10 @@ async fn wait(
         };
         match told {
             None => return Err(stopped()),
-            Some(Told::Waits(reason)) => waits = Some(reason),
+            Some(Told::Waits(reason)) => {
+                waits = Some(reason);
+                lull.begins();
+            }
             // Grants of texts go to whoever runs batches.
             Some(Told::Taken(_) | Told::Granted(_)) => {}
             Some(Told::Finished(finish)) => {

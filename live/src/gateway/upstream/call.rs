@@ -13,6 +13,8 @@ use crate::{
     lines::{Line, LineError, Pieces, Terms},
 };
 
+/// Room for the headers of most requests.
+const MOST_USUAL: usize = 12;
 /// Between two tries to have a descriptor.
 const REST: Duration = Duration::from_millis(50);
 
@@ -116,9 +118,9 @@ fn request(endpoint: &Endpoint, question: &Question<'_>, body: Vec<Bytes>) -> Re
     *request.method_mut() = question.method.clone();
     *request.uri_mut() = question.path.clone().into();
     let headers = request.headers_mut();
-    headers.reserve(question.headers.len() + 3);
-    for (name, value) in question.headers {
-        headers.append(name.clone(), value.clone());
+    headers.reserve(MOST_USUAL);
+    for (name, value) in question.headers.iter() {
+        headers.append(name, value);
     }
     let host = HeaderValue::try_from(endpoint.address.to_string()).map_err(|_| Broken)?;
     headers.insert(header::HOST, host);

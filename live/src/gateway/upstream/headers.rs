@@ -1,10 +1,40 @@
 //! Which headers go through.
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
+use memchr::memchr;
 
-/// Headers of a client that its request keeps, copied so that they keep no buffer of the connection.
-pub(in crate::gateway) type Forwarded = Vec<(HeaderName, HeaderValue)>;
+/// Headers of a client that its request keeps: their lines, copied so that they keep no buffer of the connection, and in one
+/// piece, since they are kept for as long as the request waits.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::gateway) struct Forwarded(Bytes);
+
+impl Forwarded {
+    fn of<'a>(kept: &[(&'a HeaderName, &'a HeaderValue)]) -> Forwarded {
+        let mut lines =
+            BytesMut::with_capacity(kept.iter().map(|(name, value)| name.as_str().len() + value.len() + 2).sum());
+        for (name, value) in kept {
+            lines.extend_from_slice(name.as_str().as_bytes());
+            lines.extend_from_slice(b":");
+            lines.extend_from_slice(value.as_bytes());
+            lines.extend_from_slice(b"\n");
+        }
+        Forwarded(lines.freeze())
+    }
+
+    /// Them as they were. No name has a colon, and no value a line's end.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (HeaderName, HeaderValue)> {
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            let line = self.0.get(at..).filter(|rest| !rest.is_empty())?;
+            let (colon, end) = (memchr(b':', line)?, memchr(b'\n', line)?);
+            let name = HeaderName::from_bytes(line.get(..colon)?).ok()?;
+            let value = HeaderValue::from_maybe_shared(self.0.slice(at + colon + 1..at + end)).ok()?;
+            at += end + 1;
+            Some((name, value))
+        })
+    }
+}
 
 /// What concerns one connection only (RFC 9110, section 7.6.1), and what we decide ourselves.
 fn is_of_the_connection(name: &HeaderName) -> bool {
@@ -51,15 +81,8 @@ pub(in crate::gateway) fn forwarded(headers: &HeaderMap) -> Forwarded {
     let stays = |name: &HeaderName| {
         !is_of_the_connection(name) && !is_private(name) && !named.iter().any(|other| name.as_str() == other)
     };
-    let kept = || headers.iter().filter(|(name, _)| stays(name));
-    let mut buffer = BytesMut::with_capacity(kept().map(|(_, value)| value.len()).sum());
-    kept().for_each(|(_, value)| buffer.extend_from_slice(value.as_bytes()));
-    let mut buffer = buffer.freeze();
-    let copied = |(name, value): (&HeaderName, &HeaderValue)| {
-        let value = HeaderValue::from_maybe_shared(buffer.split_to(value.len())).ok()?;
-        Some((name.clone(), value))
-    };
-    kept().filter_map(copied).collect()
+    let kept: Vec<(&HeaderName, &HeaderValue)> = headers.iter().filter(|(name, _)| stays(name)).collect();
+    Forwarded::of(&kept)
 }
 
 /// Headers that `Connection` says are for one connection only.
@@ -109,12 +132,25 @@ mod tests {
             ("anthropic-version", "2023-06-01"),
             ("accept", "text/event-stream"),
         ]);
+        let forwarded = forwarded(&headers);
         let names: Vec<String> =
-            forwarded(&headers).iter().map(|(name, value)| format!("{name}: {}", value.to_str().unwrap())).collect();
+            forwarded.iter().map(|(name, value)| format!("{name}: {}", value.to_str().unwrap())).collect();
         assert_eq!(
             names,
             ["content-type: application/json", "anthropic-version: 2023-06-01", "accept: text/event-stream"]
         );
+    }
+
+    #[test]
+    fn what_is_kept_comes_out_as_it_was() {
+        let mut headers = map(&[("accept", ""), ("x-time", "10:30"), ("x-stainless-lang", " python")]);
+        headers.append("x-time", HeaderValue::from_bytes(b"\xff:\t:").unwrap());
+        let mut kept = HeaderMap::new();
+        for (name, value) in forwarded(&headers).iter() {
+            kept.append(name, value);
+        }
+        assert_eq!(kept, headers);
+        assert_eq!(forwarded(&HeaderMap::new()).iter().count(), 0);
     }
 
     #[test]

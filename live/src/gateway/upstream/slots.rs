@@ -6,7 +6,10 @@ use std::time::{Duration, Instant};
 use http::{Method, StatusCode, uri::PathAndQuery};
 use serde::Deserialize;
 
-use super::call::{Purpose, Question, ask};
+use super::{
+    call::{Purpose, Question, ask},
+    headers::Forwarded,
+};
 use crate::{Endpoint, gateway::settings::SlotWatch};
 
 /// The longest pause between two looks.
@@ -40,8 +43,13 @@ pub(in crate::gateway) async fn until_free(endpoint: &Endpoint, watch: SlotWatch
 /// How many slots work; `None`: the child is gone, or does not say.
 async fn working(endpoint: &Endpoint) -> Option<usize> {
     let path = PathAndQuery::from_static("/slots");
-    let question =
-        Question { method: Method::GET, path, headers: &Vec::new(), body: Vec::new(), purpose: Purpose::Look };
+    let question = Question {
+        method: Method::GET,
+        path,
+        headers: &Forwarded::default(),
+        body: Vec::new(),
+        purpose: Purpose::Look,
+    };
     let (parts, body) = ask(endpoint, question, MOST_BYTES).await.ok()?;
     let slots: Vec<Slot> = (parts.status == StatusCode::OK).then(|| serde_json::from_slice(&body).ok()).flatten()?;
     Some(slots.iter().filter(|slot| slot.is_processing).count())
