@@ -70,6 +70,20 @@ async fn what_is_sent_while_a_request_waits_is_answered_after_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_is_sent_together_with_a_request_that_waits_is_answered_after_it() {
+    let (world, mut first, child) = taken("waited-together").await;
+    let mut waits = connected(&world).await;
+    let head = format!("POST {PATH} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n", TINY.len());
+    waits.write(format!("{head}{TINY}GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n").as_bytes()).await;
+    world.until("a waiting job", |view| waiting(view) == 1).await;
+    answered(&world, &mut first, child).await;
+    assert_eq!(waits.reply().await.text(), r#"{"second":2}"#);
+    assert!(waits.reply().await.text().contains("\"status\":\"ok\""));
+    drop((first, waits));
+    world.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_connection_ends_after_a_wait_where_its_client_wants_that() {
     for (name, version, header, stays) in [
         ("keeps", "1.1", "", true),
