@@ -369,11 +369,11 @@ mod tests {
 
     /// Drives a conversation until it is so far.
     async fn until(talk: &mut Talk, is_so_far: impl Fn(&Stage) -> bool) {
-        poll_fn(|cx| {
+        let driven = poll_fn(|cx| {
             assert!(Pin::new(&mut *talk).poll(cx).is_pending());
             if is_so_far(&talk.stage) { Poll::Ready(()) } else { Poll::Pending }
-        })
-        .await
+        });
+        tokio::time::timeout(Duration::from_secs(20), driven).await.expect("it should come so far")
     }
 
     #[tokio::test]
@@ -393,11 +393,16 @@ mod tests {
             })
         });
         let mut talk = Talk::new(Arc::new(Socket::new(stream)), answerer);
-        for _ in 0..2 {
+        for is_last in [false, false, true] {
             client.write_all(b"POST / HTTP/1.1\r\ncontent-length: 0\r\n\r\n").await.unwrap();
             until(&mut talk, |stage| matches!(stage, Stage::Waits(_))).await;
             assert!(guest.is_busy());
             go.notify_one();
+            if is_last {
+                talk.refuse_further();
+                assert_eq!(talk.await, Over::Closed, "although the client is there");
+                break;
+            }
             until(&mut talk, |stage| matches!(stage, Stage::Speaks(_))).await;
             let mut bytes = [0; 1024];
             let read = tokio::select! {
@@ -406,8 +411,10 @@ mod tests {
             };
             assert!(bytes[..read].ends_with(b"\r\n\r\ndone"), "{}", String::from_utf8_lossy(&bytes[..read]));
         }
-        drop(client);
-        assert_eq!(talk.await, Over::Closed);
+        let mut last = Vec::new();
+        client.read_to_end(&mut last).await.unwrap();
+        let last = String::from_utf8(last).unwrap();
+        assert!(last.contains("connection: close") && last.ends_with("done"), "{last}");
         assert!(!guest.is_busy());
     }
 }
