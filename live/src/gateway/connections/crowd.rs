@@ -19,6 +19,8 @@ const SPARE: usize = 16;
 pub(super) struct Crowd {
     most: usize,
     most_working: usize,
+    /// Goes off when everybody is to go.
+    closing: CancellationToken,
     state: Mutex<State>,
     /// Somebody left, or rests.
     changed: Notify,
@@ -41,7 +43,7 @@ struct State {
 #[derive(Debug)]
 pub(super) struct Guest {
     crowd: Arc<Crowd>,
-    /// Goes off when it is to make room.
+    /// Goes off when it is to make room, or everybody is to go.
     pub leave: CancellationToken,
     place: Mutex<Place>,
 }
@@ -72,7 +74,8 @@ impl Crowd {
     pub(super) fn new(most: usize) -> Arc<Crowd> {
         let most = most.max(1);
         let most_working = most - SPARE.min(most / 4);
-        Arc::new(Crowd { most, most_working, state: Mutex::default(), changed: Notify::new() })
+        let (closing, state) = (CancellationToken::new(), Mutex::default());
+        Arc::new(Crowd { most, most_working, closing, state, changed: Notify::new() })
     }
 
     /// Waits until there is room for one more, and makes some.
@@ -85,11 +88,16 @@ impl Crowd {
         }
     }
 
+    /// Asks everybody to go.
+    pub(super) fn close(&self) {
+        self.closing.cancel();
+    }
+
     fn enter(self: &Arc<Crowd>) -> Option<Guest> {
         let mut state = self.state();
         if state.open < self.most {
             state.open += 1;
-            let leave = CancellationToken::new();
+            let leave = self.closing.child_token();
             let place = Mutex::new(Place::Resting(state.rest(leave.clone())));
             return Some(Guest { crowd: Arc::clone(self), leave, place });
         }
@@ -251,6 +259,20 @@ mod tests {
         assert!(crowd.enter().is_none() && second.leave.is_cancelled(), "another is asked");
         drop(first.visit());
         drop((first, second));
+        let state = crowd.state();
+        assert_eq!((state.open, state.leaving, state.resting.len()), (0, 0, 0));
+    }
+
+    #[test]
+    fn who_is_asked_to_go_with_everybody_goes_from_where_he_is() {
+        let crowd = Crowd::new(2);
+        let [resting, busy] = [(); 2].map(|()| Arc::new(crowd.enter().unwrap()));
+        let visit = busy.visit();
+        crowd.close();
+        assert!(resting.leave.is_cancelled() && busy.leave.is_cancelled() && busy.is_busy());
+        drop((resting, visit));
+        assert!(!busy.is_busy());
+        drop(busy);
         let state = crowd.state();
         assert_eq!((state.open, state.leaving, state.resting.len()), (0, 0, 0));
     }

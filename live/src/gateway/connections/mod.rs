@@ -3,6 +3,7 @@
 
 mod crowd;
 mod lull;
+mod manner;
 mod talk;
 mod wire;
 
@@ -37,8 +38,8 @@ const LAST_BYTES: Duration = Duration::from_secs(1);
 pub(super) async fn serve(shared: &Arc<Shared>, listener: TcpListener, shutdown: CancellationToken) -> io::Result<()> {
     may_listen(&shared.rules().settings, listener.local_addr()?).map_err(io::Error::other)?;
     let (open, mut ended) = mpsc::channel(1);
-    let closing = CancellationToken::new();
-    let accepting = accept(shared, &listener, &open, &closing);
+    let crowd = Crowd::new(shared.rules().settings.connections);
+    let accepting = accept(shared, &listener, &open, &crowd);
     let ending = async {
         shutdown.cancelled().await;
         let (asked, limit) = (Instant::now(), shared.rules().settings.drain);
@@ -50,7 +51,7 @@ pub(super) async fn serve(shared: &Arc<Shared>, listener: TcpListener, shutdown:
         left = ending => left,
     };
     drop(listener);
-    closing.cancel();
+    crowd.close();
     // Every connection has a sender, so there is nothing to receive when all have ended.
     drop(open);
     tokio::select! {
@@ -89,14 +90,13 @@ async fn accept(
     shared: &Arc<Shared>,
     listener: &TcpListener,
     open: &Sender<Infallible>,
-    closing: &CancellationToken,
+    crowd: &Arc<Crowd>,
 ) -> Infallible {
-    let crowd = Crowd::new(shared.rules().settings.connections);
     loop {
         match listener.accept().await {
             Ok((stream, peer)) => {
                 let guest = crowd.admit().await;
-                tokio::spawn(connection(shared, stream, peer, guest, closing.clone(), open.clone()));
+                tokio::spawn(connection(shared, stream, peer, guest, open.clone()));
             }
             Err(wrong) if of_one_connection(&wrong) => {}
             Err(_) => tokio::time::sleep(REST).await,
@@ -115,7 +115,6 @@ fn connection(
     stream: TcpStream,
     peer: SocketAddr,
     guest: Guest,
-    closing: CancellationToken,
     open: Sender<Infallible>,
 ) -> impl Future<Output = ()> + use<> {
     // A frame waits for nobody; without the option it only comes later.
@@ -125,33 +124,21 @@ fn connection(
     let talk = Talk::new(Arc::clone(&socket), answerer(Arc::clone(shared), peer, Arc::clone(&guest)));
     async move {
         let _open = open;
-        converse(talk, &socket, &guest, &closing, taken_nothing).await;
+        converse(talk, &socket, &guest, taken_nothing).await;
     }
 }
 
-async fn converse(
-    mut talk: Talk,
-    socket: &Socket,
-    guest: &Guest,
-    closing: &CancellationToken,
-    taken_nothing: Duration,
-) {
-    let asked = async {
-        tokio::select! {
-            () = closing.cancelled() => {}
-            () = guest.leave.cancelled() => {}
-        }
-    };
+async fn converse(mut talk: Talk, socket: &Socket, guest: &Guest, taken_nothing: Duration) {
     tokio::select! {
         // First, since it notices at once what the next looks for with timers.
         biased;
         over = &mut talk => return match over {
             Over::Left => {}
             // Elsewhere, so that who waits keeps no room for it.
-            Over::Closed => Box::pin(farewell(&socket.stream, &guest.leave, closing)).await,
+            Over::Closed => Box::pin(farewell(&socket.stream, &guest.leave)).await,
         },
         () = hung_up(&socket.stream, || guest.is_busy()) => return,
-        () = asked => {}
+        () = guest.leave.cancelled() => {}
     }
     talk.refuse_further();
     Box::pin(end(&mut talk, socket, guest, taken_nothing)).await;
@@ -189,11 +176,10 @@ async fn end(talk: &mut Talk, socket: &Socket, guest: &Guest, taken_nothing: Dur
 }
 
 /// Takes in what is still sent on a connection whose last answer was given, as long as nobody needs its place.
-async fn farewell(stream: &TcpStream, leave: &CancellationToken, closing: &CancellationToken) {
+async fn farewell(stream: &TcpStream, leave: &CancellationToken) {
     tokio::select! {
         () = linger(stream) => {}
         () = leave.cancelled() => {}
-        () = closing.cancelled() => {}
     }
 }
 
@@ -207,18 +193,16 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn who_lingers_makes_room_and_keeps_no_daemon_from_its_end() {
+    async fn who_lingers_goes_when_he_is_asked_to() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (_client, accepted) = tokio::join!(TcpStream::connect(address), listener.accept());
         let (stream, _) = accepted.unwrap();
-        for asked in [0, 1] {
-            let tokens = [CancellationToken::new(), CancellationToken::new()];
-            let mut lingers = pin!(farewell(&stream, &tokens[0], &tokens[1]));
-            let mut cx = Context::from_waker(Waker::noop());
-            assert!(lingers.as_mut().poll(&mut cx).is_pending());
-            tokens[asked].cancel();
-            assert!(lingers.as_mut().poll(&mut cx).is_ready());
-        }
+        let leave = CancellationToken::new();
+        let mut lingers = pin!(farewell(&stream, &leave));
+        let mut cx = Context::from_waker(Waker::noop());
+        assert!(lingers.as_mut().poll(&mut cx).is_pending());
+        leave.cancel();
+        assert!(lingers.as_mut().poll(&mut cx).is_ready());
     }
 }

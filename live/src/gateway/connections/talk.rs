@@ -15,7 +15,7 @@ use std::{
 };
 
 use bytes::{Bytes, BytesMut};
-use http::{HeaderMap, Request, Response, Version, header};
+use http::{Request, Response};
 use hyper::{
     body::{Body, Frame, Incoming, SizeHint},
     server::conn::http1,
@@ -26,6 +26,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use super::{
     crowd::Visit,
     lull::Lull,
+    manner::Manner,
     wire::{Socket, Wire},
 };
 use crate::gateway::answer::{Answer, Cut};
@@ -79,15 +80,6 @@ pub(super) type Work = Pin<Box<dyn Future<Output = Response<Given>> + Send>>;
 enum Further {
     Taken,
     Refused,
-}
-
-/// What of a request's head decides on its connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Manner {
-    Keeps,
-    Closes,
-    KeepsOld,
-    ClosesOld,
 }
 
 /// Answers requests.
@@ -209,39 +201,6 @@ impl Waiting {
             }
         }
         Poll::Pending
-    }
-}
-
-impl Manner {
-    fn of(version: Version, headers: &HeaderMap) -> Manner {
-        let values = headers.get_all(header::CONNECTION);
-        let says = |wanted: &str| {
-            let mut words = values.iter().filter_map(|value| value.to_str().ok()).flat_map(|text| text.split(','));
-            words.any(|word| word.trim().eq_ignore_ascii_case(wanted))
-        };
-        match version {
-            Version::HTTP_09 | Version::HTTP_10 if says("keep-alive") && !says("close") => Manner::KeepsOld,
-            Version::HTTP_09 | Version::HTTP_10 => Manner::ClosesOld,
-            _ if says("close") => Manner::Closes,
-            _ => Manner::Keeps,
-        }
-    }
-
-    fn closing(self) -> Manner {
-        match self {
-            Manner::Keeps | Manner::Closes => Manner::Closes,
-            Manner::KeepsOld | Manner::ClosesOld => Manner::ClosesOld,
-        }
-    }
-
-    /// The head of a request that is like this and has no body.
-    const fn head(self) -> &'static [u8] {
-        match self {
-            Manner::Keeps => b"POST / HTTP/1.1\r\ncontent-length: 0\r\n\r\n",
-            Manner::Closes => b"POST / HTTP/1.1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
-            Manner::KeepsOld => b"POST / HTTP/1.0\r\ncontent-length: 0\r\nconnection: keep-alive\r\n\r\n",
-            Manner::ClosesOld => b"POST / HTTP/1.0\r\ncontent-length: 0\r\n\r\n",
-        }
     }
 }
 
