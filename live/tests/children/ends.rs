@@ -131,7 +131,9 @@ fn a_server_that_says_that_memory_ran_out_is_heard() {
 
 #[test]
 fn one_that_is_still_there_when_nobody_waits_any_more_is_said_and_its_stop_is_not() {
-    let mut nursery = nursery_with("unkillable", model(&["--fake-term", "ignored"]), |limits| {
+    // Who has much memory to give back is long about his end.
+    let large = model(&["--fake-term", "ignored", "--fake-balloon", "256MiB"]);
+    let mut nursery = nursery_with("unkillable", large, |limits| {
         (limits.grace, limits.kill) = (Duration::ZERO, Duration::ZERO);
     });
     // Nobody waits at all here, so that a process that dies at once would have to be quick.
