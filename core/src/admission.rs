@@ -38,7 +38,7 @@ impl Scheduler {
             Scope::Shared => self.loading_servers(line.target),
             Scope::Instance(_) => Vec::new(),
         };
-        let mut able = servers.as_slice().iter().chain(&loading).map(|id| &self.instances[id.index()]);
+        let mut able = servers.as_slice().iter().chain(&loading).map(|id| &self.instances[*id]);
         match able.clone().next()?.capacity {
             Capacity::Batch { max, .. } => {
                 let alike = |one: &&Instance| matches!(one.capacity, Capacity::Batch { .. });
@@ -54,7 +54,7 @@ impl Scheduler {
         let target = &self.targets[target as usize];
         let live = self.devices.iter().flat_map(|device| device.instances.iter().copied());
         live.filter(|id| {
-            let instance = &self.instances[id.index()];
+            let instance = &self.instances[*id];
             is_loading(&instance.slot) && target.variants.contains(&instance.model)
         })
         .collect()
@@ -100,7 +100,7 @@ impl Scheduler {
         let kept = self.reserved(instance, class) as usize;
         let base = match instance.slot {
             Slot::Loading { expected, .. } => expected.max(self.now),
-            Slot::Ready { .. } | Slot::Draining { .. } | Slot::Stopping { .. } | Slot::Gone => self.now,
+            Slot::Ready { .. } | Slot::Draining { .. } | Slot::Stopping { .. } => self.now,
         };
         let mut times: Vec<Time> = instance.slot.running().iter().map(|grant| grant.expected.max(base)).collect();
         times.resize(times.len().max(instance.at_once() as usize), base);
@@ -112,7 +112,7 @@ impl Scheduler {
     fn available_at(&self, instance: &Instance) -> Time {
         match instance.slot {
             Slot::Loading { expected, .. } => expected.max(self.now),
-            Slot::Ready { .. } | Slot::Draining { .. } | Slot::Stopping { .. } | Slot::Gone => self.free_at(instance),
+            Slot::Ready { .. } | Slot::Draining { .. } | Slot::Stopping { .. } => self.free_at(instance),
         }
     }
 

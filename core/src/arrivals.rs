@@ -219,13 +219,12 @@ impl Scheduler {
     /// Breaks off grants in which every step's job has ended, `id`'s among them.
     fn abort_orphans(&mut self, id: JobId, effects: &mut Effects) {
         let jobs = &self.jobs;
-        for (number, instance) in self.instances.iter_mut().enumerate() {
-            let Some(running) = instance.slot.running_mut() else { continue };
+        for (instance, data) in self.instances.iter_mut() {
+            let Some(running) = data.slot.running_mut() else { continue };
             for grant in running.iter_mut().filter(|grant| grant.steps.iter().any(|step| step.job == id)) {
                 let orphaned = grant.steps.iter().all(|step| jobs.get(step.job.0).is_none());
                 if orphaned && grant.aborted == Aborted::No {
                     grant.aborted = Aborted::Yes;
-                    let instance = crate::InstanceId(number as u32);
                     effects.push(Effect::Abort { attempt: grant.attempt, instance, cause: AbortCause::Cancelled });
                 }
             }

@@ -128,7 +128,7 @@ impl Scheduler {
 
     /// Invariant 1: an instance with steps in flight is never stopped.
     pub(crate) fn audit_stop(&mut self, instance: InstanceId) {
-        let running = self.instances[instance.index()].slot.running().len() as u64;
+        let running = self.instances[instance].slot.running().len() as u64;
         if running > 0 {
             self.break_rule(Violation::StoppedBusy { instance, running });
         }
@@ -138,13 +138,13 @@ impl Scheduler {
     /// load is not decided here.
     pub(crate) fn audit_load(&mut self, instance: InstanceId, device: DeviceId) {
         let Some(budget) = self.budget(device) else { return };
-        let booked = self.instances[instance.index()].booked;
+        let booked = self.instances[instance].booked;
         let short = self.committed(device).minus(budget);
         if short > Bytes::ZERO && booked > Bytes::ZERO {
             self.break_rule(Violation::Overcommitted { instance, device, short: short.get() });
         }
         let instances = self.devices[device.index()].instances.iter();
-        let loading = instances.filter(|id| matches!(self.instances[id.index()].slot, Slot::Loading { .. })).count();
+        let loading = instances.filter(|id| matches!(self.instances[**id].slot, Slot::Loading { .. })).count();
         let limit = self.configuration.devices[device.index()].parallel_loads.max(1);
         if loading > limit as usize {
             self.break_rule(Violation::TooManyLoads { device, loading: loading as u32, limit });
@@ -153,7 +153,7 @@ impl Scheduler {
 
     /// Invariants 6 and 9: pinned models are never victims, hot ones not of lower classes, and none goes in vain.
     pub(crate) fn audit_eviction(&mut self, victims: &[InstanceId], class: Class, missing: Bytes) {
-        let freed = |victim: &InstanceId| u128::from(self.instances[victim.index()].booked.get());
+        let freed = |victim: &InstanceId| u128::from(self.instances[*victim].booked.get());
         let all: u128 = victims.iter().map(freed).sum();
         let needless = victims.iter().find(|victim| all - freed(victim) >= u128::from(missing.get()));
         let needless = needless.map(|&instance| Violation::NeedlessVictim { instance });
@@ -171,7 +171,7 @@ impl Scheduler {
     /// Invariant 4: outside of guard grants no lower step starts in interactive mode, nor while a higher one waits for the
     /// instance.
     pub(crate) fn audit_grant(&mut self, instance: InstanceId, class: Class, right: Right, line: LineId) {
-        let data = &self.instances[instance.index()];
+        let data = &self.instances[instance];
         let device = &self.devices[data.device.index()];
         let interactive = device.mode == Mode::Interactive || device.interactive > 0;
         let higher = match right {
@@ -192,6 +192,7 @@ impl Scheduler {
         if let Some(broken) = &self.broken {
             return Err(broken.clone());
         }
+        self.check_who_lives()?;
         self.check_jobs()?;
         self.check_instances()?;
         self.check_devices()?;
@@ -200,10 +201,25 @@ impl Scheduler {
         self.check_work_conservation()
     }
 
+    /// The instances that live are those on the devices, each on its own and on no other.
+    fn check_who_lives(&self) -> Result<(), Violation> {
+        self.instances.check()?;
+        let mut listed = 0;
+        for (number, device) in self.devices.iter().enumerate() {
+            let here = |id: &&InstanceId| self.instances.get(**id).is_some_and(|one| one.device.index() == number);
+            let found = device.instances.iter().filter(here).count();
+            agree("instances of a device", device.instances.len() as u64, found as u64)?;
+            let ordered = device.instances.windows(2).filter(|pair| pair[0] < pair[1]).count();
+            agree("instances of a device in order", ordered as u64, found.saturating_sub(1) as u64)?;
+            listed += found;
+        }
+        agree("instances on devices", self.instances.len() as u64, listed as u64)
+    }
+
     /// How many steps of each job are under way.
     fn running_steps(&self) -> BTreeMap<JobId, u32> {
         let mut running = BTreeMap::new();
-        let grants = self.instances.iter().flat_map(|instance| instance.slot.running());
+        let grants = self.instances.iter().flat_map(|(_, instance)| instance.slot.running());
         for step in grants.flat_map(|grant| &grant.steps).filter(|step| self.jobs.get(step.job.0).is_some()) {
             *running.entry(step.job).or_default() += 1;
         }
@@ -305,7 +321,7 @@ impl Scheduler {
 
     fn check_instances(&self) -> Result<(), Violation> {
         let mut attempts = alloc::collections::BTreeSet::new();
-        for (number, instance) in self.instances.iter().enumerate() {
+        for (id, instance) in self.instances.iter() {
             let running = instance.slot.running();
             if let Some(twice) = running.iter().find(|grant| !attempts.insert(grant.attempt)) {
                 return Err(Violation::Twice { attempt: twice.attempt });
@@ -317,7 +333,7 @@ impl Scheduler {
                 Capacity::Batch { .. } => running.first().map_or(0, |grant| u64::from(grant.weight)),
             };
             if heaviest > room && instance.slot.is_ready() {
-                return Err(Violation::Overfull { instance: InstanceId(number as u32), running: heaviest, room });
+                return Err(Violation::Overfull { instance: id, running: heaviest, room });
             }
         }
         Ok(())
@@ -325,7 +341,7 @@ impl Scheduler {
 
     fn check_devices(&self) -> Result<(), Violation> {
         for (number, device) in self.devices.iter().enumerate() {
-            let grants = || device.instances.iter().flat_map(|id| self.instances[id.index()].slot.running());
+            let grants = || device.instances.iter().flat_map(|id| self.instances[*id].slot.running());
             let interactive = grants().filter(|grant| grant.class == Class::Interactive).count();
             agree("interactive grants of a device", device.interactive, interactive as u32)?;
             let guards = grants().filter(|grant| grant.right == Right::Guard).count();
@@ -344,8 +360,8 @@ impl Scheduler {
         let unengaged = self.devices.iter().filter(|device| !device.is_engaged()).count();
         agree("devices that are not engaged", self.unengaged, unengaged as u32)?;
         for (number, model) in self.models.iter().enumerate() {
-            let instances = self.instances.iter().filter(|instance| instance.model.index() == number);
-            let open = instances.filter(|instance| instance.free() > 0).count();
+            let instances = self.instances.iter().filter(|(_, instance)| instance.model.index() == number);
+            let open = instances.filter(|(_, instance)| instance.free() > 0).count();
             agree("open instances of a model", model.open, open as u32)?;
         }
         Ok(())
@@ -360,7 +376,7 @@ impl Scheduler {
         for device in &self.devices {
             let idle = device.mode == Mode::Idle;
             for &id in &device.instances {
-                let instance = &self.instances[id.index()];
+                let instance = &self.instances[id];
                 let classes = Class::ALL.into_iter().filter(|&class| idle || class == Class::Interactive);
                 for class in classes.filter(|_| instance.held.is_none()) {
                     self.check_idle(id, instance, class)?;
@@ -394,14 +410,14 @@ impl Scheduler {
         let line = &self.lines[line.index()];
         let servers = self.servers(line);
         let holds = |id: &InstanceId| {
-            let instance = &self.instances[id.index()];
+            let instance = &self.instances[*id];
             instance.held.is_some() || matches!(instance.capacity, Capacity::Batch { wait, .. } if !wait.is_zero())
         };
         line.class(class).len() > 0 && servers.as_slice().iter().any(holds)
     }
 }
 
-fn agree<T: Into<u64> + Copy + PartialEq>(what: &'static str, kept: T, counted: T) -> Result<(), Violation> {
+pub(crate) fn agree<T: Into<u64> + Copy + PartialEq>(what: &'static str, kept: T, counted: T) -> Result<(), Violation> {
     if kept == counted {
         Ok(())
     } else {

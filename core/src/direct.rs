@@ -98,9 +98,9 @@ impl Scheduler {
     fn start_at_once(&mut self, id: JobId, weight: u32, model: ModelId, effects: &mut Effects) {
         let Some(job) = self.jobs.get(id.0) else { return };
         let servers = self.targets[model.index()].servers.iter().copied();
-        let open = servers.filter(|one| self.instances[one.index()].free() > 0);
-        let best = open.min_by_key(|one| self.step_time(&self.instances[one.index()], job, weight));
-        let Some(instance) = best else { return };
+        let open = servers.map(|one| (one, &self.instances[one])).filter(|(_, data)| data.free() > 0);
+        let best = open.min_by_key(|(_, data)| self.step_time(data, job, weight));
+        let Some((instance, _)) = best else { return };
         let mut steps = self.spare_steps.pop().unwrap_or_default();
         let step = GrantedStep { job: id, step: 0, of: 1, weight };
         steps.push(step);

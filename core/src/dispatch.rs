@@ -41,7 +41,7 @@ impl Scheduler {
         let variants = &self.targets[line.target as usize].variants;
         let mut best: Option<((bool, usize, Span), InstanceId)> = None;
         for &id in servers.as_slice() {
-            let instance = &self.instances[id.index()];
+            let instance = &self.instances[id];
             if !self.may_take(instance, class) || !self.suits(line, class, instance.model) {
                 continue;
             }
@@ -120,7 +120,7 @@ impl Scheduler {
     /// What an instance takes next; `None` if it is full or may take nothing.
     #[inline]
     fn next_for(&self, id: InstanceId) -> Option<Next> {
-        let instance = &self.instances[id.index()];
+        let instance = &self.instances[id];
         if instance.free() == 0 {
             return None;
         }
@@ -152,13 +152,13 @@ impl Scheduler {
         if self.holding == Holding::No {
             return false;
         }
-        let instance = &self.instances[id.index()];
+        let instance = &self.instances[id];
         let Capacity::Batch { max, wait } = instance.capacity else { return false };
         if wait.is_zero() {
             return false;
         }
         let until = self.hold_until(instance, class, u64::from(max), wait).filter(|&until| until > self.now);
-        self.instances[id.index()].held = until;
+        self.instances[id].held = until;
         until.is_some()
     }
 
@@ -195,14 +195,14 @@ impl Scheduler {
     fn all_in_use(&self, line: LineId) -> bool {
         let servers = self.servers(&self.lines[line.index()]);
         servers.as_slice().iter().all(|id| {
-            let device = &self.devices[self.instances[id.index()].device.index()];
+            let device = &self.devices[self.instances[*id].device.index()];
             device.interactive > 0 && device.mode == Mode::Interactive
         })
     }
 
     fn server_device(&self, line: LineId, place: usize) -> Option<DeviceId> {
         let servers = self.servers(&self.lines[line.index()]);
-        servers.as_slice().get(place).map(|id| self.instances[id.index()].device)
+        servers.as_slice().get(place).map(|id| self.instances[*id].device)
     }
 
     /// Brings a device's mode up to date and starts what its lower classes may start.

@@ -56,7 +56,7 @@ impl Scheduler {
         let Some(first) = steps.first().copied() else { return };
         let expected = self.expected_end(id, &steps, weight);
         let attempt = self.attempt();
-        let instance = &mut self.instances[id.index()];
+        let instance = &mut self.instances[id];
         instance.held = None;
         let (model, device) = (instance.model, instance.device);
         let range = effects.latest_steps(steps.len());
@@ -88,7 +88,7 @@ impl Scheduler {
         steps: &mut Vec<GrantedStep>,
         effects: &mut Effects,
     ) -> u32 {
-        let instance = &self.instances[id.index()];
+        let instance = &self.instances[id];
         let model = instance.model;
         let mut room = instance.room();
         if instance.lines.len() == 1 {
@@ -101,7 +101,7 @@ impl Scheduler {
         {
             weight += taken;
             room = room.saturating_sub(taken);
-            next = self.head(&self.instances[id.index()], class).map(|(line, _)| line);
+            next = self.head(&self.instances[id], class).map(|(line, _)| line);
         }
         weight
     }
@@ -203,7 +203,7 @@ impl Scheduler {
     /// When a grant of these steps, which weigh so much together, should end if it started now.
     #[inline]
     pub(crate) fn expected_end(&self, id: InstanceId, steps: &[GrantedStep], weight: u32) -> Time {
-        let instance = &self.instances[id.index()];
+        let instance = &self.instances[id];
         let duration = match (instance.capacity, steps) {
             (Capacity::Slots { .. }, [step]) => {
                 self.jobs.get(step.job.0).map_or(Span::ZERO, |job| self.step_time(instance, job, step.weight))
@@ -248,14 +248,14 @@ impl Scheduler {
 
     #[inline]
     fn count_grant(&mut self, id: InstanceId, class: Class, right: Right) {
-        let (model, at) = (self.instances[id.index()].model, self.instances[id.index()].device);
+        let (model, at) = (self.instances[id].model, self.instances[id].device);
         if class == Class::Interactive {
             self.change_device(at, |device| device.interactive += 1);
             self.models[model.index()].last_interactive = Some(self.now);
         }
         if self.residency == Residency::Managed {
             self.touched.all = true;
-            self.instances[id.index()].touch(class, self.now);
+            self.instances[id].touch(class, self.now);
         }
         match right {
             Right::Guard => {
@@ -302,7 +302,7 @@ impl Scheduler {
             effects.note(Note::Variant { job, model, choice });
         }
         if right == Right::Guard {
-            effects.note(Note::Guard { device: self.instances[id.index()].device, job, class, starved });
+            effects.note(Note::Guard { device: self.instances[id].device, job, class, starved });
         }
     }
 
@@ -415,7 +415,7 @@ impl Scheduler {
 
     #[inline]
     fn take_grant(&mut self, attempt: Attempt, id: InstanceId) -> Option<Running> {
-        let instance = self.instances.get_mut(id.index())?;
+        let instance = self.instances.get_mut(id)?;
         let was_full = instance.free() == 0;
         let running = instance.slot.running_mut()?;
         let at = running.iter().position(|grant| grant.attempt == attempt)?;
@@ -427,7 +427,7 @@ impl Scheduler {
     /// Settles the accounts of an ended grant and gives its place to the next.
     #[inline]
     fn after_grant(&mut self, id: InstanceId, mut grant: Running, effects: &mut Effects) {
-        let (model, at) = (self.instances[id.index()].model, self.instances[id.index()].device);
+        let (model, at) = (self.instances[id].model, self.instances[id].device);
         if grant.class == Class::Interactive {
             let window = self.now.after(self.policy().interactive_idle);
             self.change_device(at, |device| {
@@ -444,7 +444,7 @@ impl Scheduler {
             Right::Order | Right::Turn => {}
         }
         if self.residency == Residency::Managed {
-            self.instances[id.index()].touch(grant.class, self.now);
+            self.instances[id].touch(grant.class, self.now);
         }
         grant.steps.clear();
         self.spare_steps.push(grant.steps);

@@ -39,7 +39,7 @@ impl Scheduler {
     fn starved_head(&self, device: DeviceId) -> Option<Head> {
         let patience = self.policy().background_max_starvation;
         let starved = self.heads(device).filter(|head| self.now >= head.progress.after(patience));
-        let able = starved.filter(|head| self.can_run(&self.instances[head.instance.index()], head.class));
+        let able = starved.filter(|head| self.can_run(&self.instances[head.instance], head.class));
         able.min_by_key(|head| (head.progress, head.job, head.instance))
     }
 
@@ -53,7 +53,7 @@ impl Scheduler {
     /// The heads of the lower classes' lines on a device that have no step running, once for each instance that serves them.
     fn heads(&self, device: DeviceId) -> impl Iterator<Item = Head> {
         self.devices[device.index()].instances.iter().flat_map(move |&instance| {
-            let lines = self.instances[instance.index()].lines.iter();
+            let lines = self.instances[instance].lines.iter();
             lines
                 .flat_map(move |&line| LOWER.into_iter().filter_map(move |class| self.idle_head(line, class, instance)))
         })

@@ -72,8 +72,6 @@ pub(crate) enum Slot {
     Draining { running: Vec<Running>, after: Leaving },
     /// Its process was told to end.
     Stopping { attempt: Attempt },
-    /// Its process is gone.
-    Gone,
 }
 
 /// What happens to an instance once it has finished what it has.
@@ -114,7 +112,7 @@ impl Slot {
     pub fn running(&self) -> &[Running] {
         match self {
             Slot::Ready { running } | Slot::Draining { running, .. } => running,
-            Slot::Loading { .. } | Slot::Stopping { .. } | Slot::Gone => &[],
+            Slot::Loading { .. } | Slot::Stopping { .. } => &[],
         }
     }
 
@@ -122,7 +120,7 @@ impl Slot {
     pub fn running_mut(&mut self) -> Option<&mut Vec<Running>> {
         match self {
             Slot::Ready { running } | Slot::Draining { running, .. } => Some(running),
-            Slot::Loading { .. } | Slot::Stopping { .. } | Slot::Gone => None,
+            Slot::Loading { .. } | Slot::Stopping { .. } => None,
         }
     }
 

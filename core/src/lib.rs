@@ -26,6 +26,7 @@ mod id_table;
 mod ids;
 mod input;
 mod instance;
+mod instances;
 mod job;
 mod lifecycle;
 mod margin;

@@ -8,7 +8,7 @@ use crate::{
     Scheduler, ServiceTimes, StopCause, Time,
     instance::{Instance, Leaving, Slot},
     residency::{FailedLoad, Guarded, Load},
-    scheduler::ModelState,
+    scheduler::{ModelState, may_hold},
 };
 
 impl Scheduler {
@@ -34,8 +34,7 @@ impl Scheduler {
         let (capacity, times) = self.placement(model, device)?;
         let factor = self.factor(model, device);
         let prediction = self.configuration.models[model.index()].prediction;
-        let id = InstanceId(self.instances.len() as u32);
-        self.instances.push(Instance {
+        let id = self.instances.add(Instance {
             model,
             device,
             slot,
@@ -97,7 +96,7 @@ impl Scheduler {
 
     /// Lets an instance finish what it has, then stops it. Jobs that were routed to it find new places at once.
     pub(crate) fn drain(&mut self, id: InstanceId, cause: StopCause, effects: &mut Effects) {
-        let Some(instance) = self.instances.get_mut(id.index()) else {
+        let Some(instance) = self.instances.get_mut(id) else {
             return effects.note(Note::Ignored { cause: Nonsense::NoSuchInstance });
         };
         match &mut instance.slot {
@@ -111,14 +110,13 @@ impl Scheduler {
                 self.settle_all(effects);
             }
             Slot::Draining { .. } | Slot::Stopping { .. } => {}
-            Slot::Gone => effects.note(Note::Ignored { cause: Nonsense::NoSuchInstance }),
         }
     }
 
     /// Takes an instance out of every list of servers.
     fn leave_service(&mut self, id: InstanceId) {
-        self.instances[id.index()].held = None;
-        let model = self.instances[id.index()].model;
+        self.instances[id].held = None;
+        let model = self.instances[id].model;
         self.connect_model(model);
         self.reroute(id);
     }
@@ -134,7 +132,7 @@ impl Scheduler {
     /// Stops a draining instance that has nothing left to finish; whether it was draining.
     #[inline]
     pub(crate) fn finish_draining(&mut self, id: InstanceId, effects: &mut Effects) -> bool {
-        let Slot::Draining { running, after } = &self.instances[id.index()].slot else { return false };
+        let Slot::Draining { running, after } = &self.instances[id].slot else { return false };
         if !running.is_empty() {
             return true;
         }
@@ -148,23 +146,29 @@ impl Scheduler {
     fn stop(&mut self, id: InstanceId, cause: StopCause, effects: &mut Effects) {
         self.audit_stop(id);
         let attempt = self.attempt();
-        self.instances[id.index()].slot = Slot::Stopping { attempt };
+        self.instances[id].slot = Slot::Stopping { attempt };
         effects.push(Effect::Stop { attempt, instance: id, cause });
     }
 
+    /// The process of an instance is gone, and nobody refers to it any more: it is forgotten. Its memory is awaited under its
+    /// id alone.
     pub(crate) fn gone(&mut self, id: InstanceId, effects: &mut Effects) {
         self.await_release(id, effects);
-        let instance = &mut self.instances[id.index()];
-        instance.slot = Slot::Gone;
-        let (model, device) = (instance.model, instance.device);
+        let instance = &self.instances[id];
+        let (model, device, may_have_held) = (instance.model, instance.device, may_hold(instance.capacity));
         self.devices[device.index()].instances.retain(|&other| other != id);
         self.models[model.index()].instances.retain(|&other| other != id);
+        self.instances.forget(id);
+        if may_have_held {
+            self.look_for_holds();
+            self.look_for_short_ways();
+        }
     }
 
     /// Enters an instance among those of its model.
     fn enlist(&mut self, model: ModelId, device: DeviceId, id: InstanceId) {
         let Some(state) = self.models.get_mut(model.index()) else { return };
-        let place = |other: &InstanceId| (self.instances[other.index()].device, *other);
+        let place = |other: &InstanceId| (self.instances[*other].device, *other);
         let at = state.instances.partition_point(|other| place(other) < (device, id));
         state.instances.insert(at, id);
     }
@@ -174,7 +178,7 @@ impl Scheduler {
         self.models.iter_mut().for_each(|model| model.instances.clear());
         for device in (0..self.devices.len() as u32).map(DeviceId) {
             for id in self.devices[device.index()].instances.clone() {
-                if let Some(model) = self.instances.get(id.index()).map(|instance| instance.model) {
+                if let Some(model) = self.instances.get(id).map(|instance| instance.model) {
                     self.enlist(model, device, id);
                 }
             }
@@ -182,7 +186,7 @@ impl Scheduler {
     }
 
     pub(crate) fn exited(&mut self, id: InstanceId, effects: &mut Effects) {
-        let Some(instance) = self.instances.get_mut(id.index()) else {
+        let Some(instance) = self.instances.get_mut(id) else {
             return effects.note(Note::Ignored { cause: Nonsense::NoSuchInstance });
         };
         match &mut instance.slot {
@@ -197,14 +201,13 @@ impl Scheduler {
                 self.settle_all(effects);
             }
             Slot::Loading { .. } | Slot::Stopping { .. } => {}
-            Slot::Gone => effects.note(Note::Ignored { cause: Nonsense::NoSuchInstance }),
         }
     }
 
     pub(crate) fn stop_finished(&mut self, attempt: Attempt, id: InstanceId, effects: &mut Effects) {
         let stopping = self.instance(id).is_some_and(|instance| match instance.slot {
             Slot::Stopping { attempt: own } => own == attempt,
-            Slot::Loading { .. } | Slot::Ready { .. } | Slot::Draining { .. } | Slot::Gone => false,
+            Slot::Loading { .. } | Slot::Ready { .. } | Slot::Draining { .. } => false,
         });
         if stopping {
             self.gone(id, effects);

@@ -27,7 +27,7 @@ impl Scheduler {
             return false;
         }
         self.devices[id.index()].instances.iter().any(|instance| {
-            let instance = &self.instances[instance.index()];
+            let instance = &self.instances[*instance];
             instance.slot.is_ready() && self.head(instance, Class::Interactive).is_some()
         })
     }

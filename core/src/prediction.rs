@@ -109,7 +109,7 @@ impl Scheduler {
     pub(crate) fn shortest(&self, job: &Job, line: LineId) -> Span {
         let servers = self.servers(&self.lines[line.index()]);
         let step = job.weight_of(0);
-        let times = servers.as_slice().iter().map(|id| self.step_time(&self.instances[id.index()], job, step));
+        let times = servers.as_slice().iter().map(|id| self.step_time(&self.instances[*id], job, step));
         times.min().unwrap_or(Span::ZERO)
     }
 
@@ -134,7 +134,7 @@ impl Scheduler {
     /// Learns from a finished grant how long such work takes, and how much output it has.
     #[inline]
     pub(crate) fn learn(&mut self, id: InstanceId, grant: &Running, measured: &Measured, effects: &mut Effects) {
-        let instance = &self.instances[id.index()];
+        let instance = &self.instances[id];
         let (model, device, capacity) = (instance.model, instance.device, instance.capacity);
         if matches!(capacity, Capacity::Batch { .. }) && instance.prediction == Prediction::Configured {
             return;
@@ -146,7 +146,7 @@ impl Scheduler {
             let (target, class) = (job.target as usize, job.class);
             smooth_output(&mut self.targets[target].outputs[class.index()], measured.output_tokens);
         }
-        if self.instances[id.index()].prediction == Prediction::Learned {
+        if self.instances[id].prediction == Prediction::Learned {
             self.learn_factor(id, grant, measured, (model, device), effects);
         }
     }
@@ -159,7 +159,7 @@ impl Scheduler {
         (model, device): (ModelId, DeviceId),
         effects: &mut Effects,
     ) {
-        let instance = &self.instances[id.index()];
+        let instance = &self.instances[id];
         let believed = match (instance.times, &grant.steps[..]) {
             (ServiceTimes::Slots { .. }, [step]) => {
                 let Some(job) = self.jobs.get(step.job.0) else { return };
@@ -172,7 +172,7 @@ impl Scheduler {
         let Some(observed) = ratio(self.now.since(grant.start), believed) else { return };
         let factor = self.factors.entry(model, device);
         let worth_storing = factor.learn(observed);
-        self.instances[id.index()].factor = factor.value;
+        self.instances[id].factor = factor.value;
         if worth_storing.is_some() {
             self.store_profile(model, device, effects);
         }

@@ -24,7 +24,7 @@ impl Scheduler {
         if !servers.as_slice().is_empty() && !self.any_open(line) {
             return planned.unwrap_or(WaitReason::SlotsBusy);
         }
-        let ready = servers.as_slice().iter().map(|id| &self.instances[id.index()]);
+        let ready = servers.as_slice().iter().map(|id| &self.instances[*id]);
         let Some(roomy) = ready.clone().find(|instance| instance.free() > 0) else {
             let fallback = if ready.count() > 0 { WaitReason::SlotsBusy } else { self.absence(line) };
             return planned.unwrap_or(fallback);
@@ -64,10 +64,10 @@ impl Scheduler {
     }
 
     fn on_its_way(&self, instance: InstanceId) -> Option<WaitReason> {
-        match self.instances[instance.index()].slot {
+        match self.instances[instance].slot {
             Slot::Loading { .. } => Some(WaitReason::Loading { instance }),
             Slot::Draining { .. } | Slot::Stopping { .. } => Some(WaitReason::Draining { instance }),
-            Slot::Ready { .. } | Slot::Gone => None,
+            Slot::Ready { .. } => None,
         }
     }
 }

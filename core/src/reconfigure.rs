@@ -52,7 +52,7 @@ impl Scheduler {
         let learned: Vec<_> = self.targets.drain(..).map(|target| (target.variants, target.outputs)).collect();
         self.lines.clear();
         self.spare_lines.clear();
-        for instance in &mut self.instances {
+        for (_, instance) in self.instances.iter_mut() {
             instance.lines.clear();
             instance.held = None;
         }
@@ -80,14 +80,14 @@ impl Scheduler {
 
     /// An instance keeps the capacity its process was started with; what is believed of its service may change.
     fn refresh_instances(&mut self) {
-        for number in 0..self.instances.len() {
-            let (id, device) = (self.instances[number].model, self.instances[number].device);
-            let Some(times) = self.configuration.model(id).and_then(|model| model.predicted_on(device)) else {
-                continue;
-            };
-            self.instances[number].factor = self.factor(id, device);
-            self.instances[number].prediction = self.configuration.models[id.index()].prediction;
-            self.instances[number].times = times;
+        let all: Vec<InstanceId> = self.instances.iter().map(|(id, _)| id).collect();
+        for id in all {
+            let (model, device) = (self.instances[id].model, self.instances[id].device);
+            let Some(configured) = self.configuration.model(model) else { continue };
+            let Some(times) = configured.predicted_on(device) else { continue };
+            let (prediction, factor) = (configured.prediction, self.factor(model, device));
+            let instance = &mut self.instances[id];
+            (instance.times, instance.prediction, instance.factor) = (times, prediction, factor);
         }
     }
 
@@ -95,7 +95,7 @@ impl Scheduler {
     fn drain_removed(&mut self, effects: &mut Effects) {
         let live: Vec<InstanceId> = self.devices.iter().flat_map(|device| device.instances.iter().copied()).collect();
         for id in live {
-            let instance = &self.instances[id.index()];
+            let instance = &self.instances[id];
             let model = self.configuration.model(instance.model);
             let placed = model.is_some_and(|model| model.predicted_on(instance.device).is_some());
             if !placed || self.models[instance.model.index()].removed {

@@ -29,7 +29,7 @@ impl Scheduler {
     /// Where the short way leads, where it is open.
     #[inline]
     pub(crate) fn short_way(&self, attempt: Attempt, id: InstanceId) -> Option<ShortWay> {
-        let instance = self.instances.get(id.index())?;
+        let instance = self.instances.get(id)?;
         let ([line], Slot::Ready { running }) = (&instance.lines[..], &instance.slot) else { return None };
         let open = matches!(running[..], [Running { attempt: own, class: Class::Interactive, right: Right::Order, .. }] if own == attempt)
             && matches!(instance.capacity, Capacity::Batch { .. })
@@ -43,7 +43,7 @@ impl Scheduler {
     /// Ends the only grant of an instance for which nobody waits.
     #[inline(never)]
     pub(crate) fn rest(&mut self, id: InstanceId, measured: &Measured, effects: &mut Effects) {
-        let instance = &mut self.instances[id.index()];
+        let instance = &mut self.instances[id];
         let (model, device) = (instance.model, instance.device);
         let Some(mut steps) = instance.slot.running_mut().and_then(Vec::pop).map(|grant| grant.steps) else { return };
         self.end_steps(&steps, measured.first_token, effects);
@@ -63,7 +63,7 @@ impl Scheduler {
     /// Ends the only grant of an instance and makes the next one from the same line.
     #[inline(never)]
     pub(crate) fn relay(&mut self, id: InstanceId, line: LineId, measured: &Measured, effects: &mut Effects) {
-        let instance = &mut self.instances[id.index()];
+        let instance = &mut self.instances[id];
         let (model, device, room) = (instance.model, instance.device, instance.room());
         let Some(ended) = only_grant(instance) else { return };
         let (attempt, mut steps) = (ended.attempt, core::mem::take(&mut ended.steps));
@@ -79,7 +79,7 @@ impl Scheduler {
         }
         let attempt = self.attempt();
         let range = effects.latest_steps(steps.len());
-        let instance = &mut self.instances[id.index()];
+        let instance = &mut self.instances[id];
         let expected = self.now.after(batch_time(instance, u64::from(weight)));
         let (class, right, aborted) = (Class::Interactive, Right::Order, Aborted::No);
         if let Some(grant) = only_grant(instance) {

@@ -15,13 +15,15 @@ use crate::{
     job::{Job, MOST_BODY},
     memory::MOST_BOOKED,
     queue::{ClassQueue, Line, LineId, Scope},
-    scheduler::{Checkpoint, ModelState, Phase},
+    scheduler::{Checkpoint, Holding, ModelState, Phase},
     soundness::{Place, capacity, contradiction, equal, flaw, known, numbered, within},
     target::{Assigned, Target},
 };
 
 /// Whatever only counts up stays below this, so that it never overflows.
 pub(crate) const MOST_COUNTED: u64 = 1 << 62;
+/// The same for instances, whose ids are shorter.
+const MOST_INSTANCES: u64 = 1 << 31;
 
 /// The numbers of the steps of each job that are running.
 type UnderWay = BTreeMap<JobId, Vec<u32>>;
@@ -43,6 +45,7 @@ impl Scheduler {
         scheduler.look_at_models()?;
         scheduler.look_at_the_rest()?;
         scheduler.check().map_err(|broken| flaw(format_args!("the state"), broken.into()))?;
+        scheduler.look_for_holds();
         scheduler.look_for_short_ways();
         Ok(scheduler)
     }
@@ -58,10 +61,11 @@ impl Scheduler {
             return Err(contradiction(format_args!("targets"), "a model has no target of its own"));
         }
         let filled = self.next_job.0 > 0 || !self.devices.is_empty() || !self.models.is_empty();
-        if self.phase == Phase::Waiting && (filled || !self.targets.is_empty() || !self.instances.is_empty()) {
+        if self.phase == Phase::Waiting && (filled || !self.targets.is_empty() || self.instances.next().0 > 0) {
             return Err(contradiction(format_args!("phase"), "a run that has not begun holds something"));
         }
         within(format_args!("next_job"), self.next_job.0, 0, MOST_COUNTED)?;
+        within(format_args!("instances.next"), self.instances.next().0.into(), 0, MOST_INSTANCES)?;
         within(format_args!("next_attempt"), self.next_attempt.0, 0, MOST_COUNTED)?;
         within(format_args!("assignments"), self.assignments, 0, MOST_COUNTED)
     }
@@ -79,9 +83,9 @@ impl Scheduler {
     /// Jobs that have ended may have steps under way, but none that are yet to come.
     fn steps_under_way(&self) -> Result<UnderWay, Unsound> {
         let mut under_way = UnderWay::new();
-        for (number, instance) in self.instances.iter().enumerate() {
+        for (id, instance) in self.instances.iter() {
             for step in instance.slot.running().iter().flat_map(|grant| &grant.steps) {
-                let place = format_args!("instances.{number}.slot");
+                let place = format_args!("instances.{}.slot", id.0);
                 numbered(place, step.job.0, self.next_job.0)?;
                 under_way.entry(step.job).or_default().push(step.step);
             }
@@ -135,8 +139,8 @@ impl Scheduler {
         let owned = match line.scope {
             Scope::Shared => self.targets[line.target as usize].shared == id,
             Scope::Instance(instance) => {
-                known(format_args!("{place}.scope"), instance.index(), self.instances.len())?;
-                self.instances[instance.index()].lines.contains(&id)
+                self.handed_out(format_args!("{place}.scope"), instance)?;
+                self.instance(instance).is_some_and(|one| one.lines.contains(&id))
             }
         };
         if owned == spare {
@@ -196,8 +200,8 @@ impl Scheduler {
         if shared.target as usize != number || shared.scope != Scope::Shared {
             return Err(contradiction(format_args!("{place}.shared"), "the line is not that of the target"));
         }
-        for id in &target.servers {
-            known(format_args!("{place}.servers"), id.index(), self.instances.len())?;
+        for &id in &target.servers {
+            self.lives(format_args!("{place}.servers"), id)?;
         }
         if target.smallest_batch != self.smallest_batch(&target.variants) {
             return Err(contradiction(format_args!("{place}.smallest_batch"), "no variant has such batches"));
@@ -207,14 +211,14 @@ impl Scheduler {
 
     fn look_at_instances(&self) -> Result<(), Unsound> {
         let mut attempts = BTreeSet::new();
-        for (number, instance) in self.instances.iter().enumerate() {
-            let place = format_args!("instances.{number}");
+        for (id, instance) in self.instances.iter() {
+            let place = format_args!("instances.{}", id.0);
             known(format_args!("{place}.model"), instance.model.index(), self.models.len())?;
             known(format_args!("{place}.device"), instance.device.index(), self.devices.len())?;
             capacity(format_args!("{place}.capacity"), instance.capacity)?;
             within(format_args!("{place}.booked"), instance.booked.get(), 0, MOST_BOOKED.get())?;
             self.look_at_slot(format_args!("{place}.slot"), instance, &mut attempts)?;
-            self.look_at_lines_of(format_args!("{place}.lines"), InstanceId(number as u32), instance)?;
+            self.look_at_lines_of(format_args!("{place}.lines"), id, instance)?;
         }
         Ok(())
     }
@@ -222,7 +226,7 @@ impl Scheduler {
     fn look_at_slot(&self, place: Place<'_>, instance: &Instance, seen: &mut BTreeSet<Attempt>) -> Result<(), Unsound> {
         let own = match instance.slot {
             Slot::Loading { attempt, .. } | Slot::Stopping { attempt } => Some(attempt),
-            Slot::Ready { .. } | Slot::Draining { .. } | Slot::Gone => None,
+            Slot::Ready { .. } | Slot::Draining { .. } => None,
         };
         let running = instance.slot.running();
         for attempt in own.into_iter().chain(running.iter().map(|grant| grant.attempt)) {
@@ -278,10 +282,8 @@ impl Scheduler {
 
     fn look_at_devices(&self) -> Result<(), Unsound> {
         let mut present: Vec<Vec<InstanceId>> = alloc::vec![Vec::new(); self.devices.len()];
-        for (number, instance) in self.instances.iter().enumerate() {
-            if !matches!(instance.slot, Slot::Gone) {
-                present[instance.device.index()].push(InstanceId(number as u32));
-            }
+        for (id, instance) in self.instances.iter() {
+            present[instance.device.index()].push(id);
         }
         for (number, device) in self.devices.iter().enumerate() {
             let place = format_args!("devices.{number}");
@@ -315,9 +317,19 @@ impl Scheduler {
         }
         for (at, leftover) in device.memory.leftovers.iter().enumerate() {
             let place = format_args!("{place}.memory.leftovers.{at}.instance");
-            known(place, leftover.instance.index(), self.instances.len())?;
+            self.handed_out(place, leftover.instance)?;
         }
         Ok(())
+    }
+
+    /// An id of an instance that lives or is gone.
+    fn handed_out(&self, place: Place<'_>, id: InstanceId) -> Result<(), Unsound> {
+        numbered(place, id.0.into(), self.instances.next().0.into())
+    }
+
+    fn lives(&self, place: Place<'_>, id: InstanceId) -> Result<(), Unsound> {
+        self.handed_out(place, id)?;
+        self.instance(id).map(|_| ()).ok_or_else(|| contradiction(place, "it names an instance that is gone"))
     }
 
     fn look_at_models(&self) -> Result<(), Unsound> {
@@ -359,7 +371,8 @@ impl Scheduler {
         for (at, (target, _)) in self.touched.heads.iter().enumerate() {
             known(format_args!("touched.heads.{at}"), *target as usize, self.targets.len())?;
         }
-        if self.holding != self.holds() {
+        // Where those that held are gone, it may say so for longer.
+        if self.holding == Holding::No && self.holds() == Holding::Yes {
             return Err(contradiction(format_args!("holding"), "it is not what the capacities say"));
         }
         if self.adapts != self.is_adaptive() {

@@ -17,7 +17,7 @@ impl Scheduler {
             return self.targets[target as usize].shared;
         }
         let entry = &self.targets[target as usize];
-        let fits = |id: &InstanceId| self.serves(target, class, self.instances[id.index()].model);
+        let fits = |id: &InstanceId| self.serves(target, class, self.instances[*id].model);
         let able: Vec<InstanceId> = entry.servers.iter().copied().filter(fits).collect();
         let Some(chosen) = self.choose_at_arrival(routing, job, entry.routed, &able) else { return entry.shared };
         self.targets[target as usize].routed += 1;
@@ -42,7 +42,7 @@ impl Scheduler {
 
     fn least_loaded<'a>(&self, job: JobId, candidates: impl Iterator<Item = &'a InstanceId>) -> Option<InstanceId> {
         let job = self.jobs.get(job.0)?;
-        candidates.copied().min_by_key(|id| (self.predicted_work(&self.instances[id.index()], job), *id))
+        candidates.copied().min_by_key(|id| (self.predicted_work(&self.instances[*id], job), *id))
     }
 
     /// The time in which an instance would be done with what runs and what waits for it alone; with slots side by side, were
@@ -68,20 +68,20 @@ impl Scheduler {
 
     /// The line of a target's jobs that were routed to this instance.
     fn line_at(&mut self, id: InstanceId, target: u32) -> LineId {
-        let known = self.instances[id.index()].lines.iter().copied().find(|line| {
+        let known = self.instances[id].lines.iter().copied().find(|line| {
             let line = &self.lines[line.index()];
             line.target == target && line.scope == Scope::Instance(id)
         });
         known.unwrap_or_else(|| {
             let line = self.add_line(target, Scope::Instance(id));
-            self.instances[id.index()].lines.push(line);
+            self.instances[id].lines.push(line);
             line
         })
     }
 
     /// Jobs that were routed to an instance which takes no more work find new places, in queue order.
     pub(crate) fn reroute(&mut self, id: InstanceId) {
-        let lines = core::mem::take(&mut self.instances[id.index()].lines);
+        let lines = core::mem::take(&mut self.instances[id].lines);
         let own: Vec<LineId> =
             lines.into_iter().filter(|line| self.lines[line.index()].scope == Scope::Instance(id)).collect();
         for line in own {

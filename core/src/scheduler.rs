@@ -14,6 +14,7 @@ use crate::{
     device::DeviceState,
     expiry::Expiry,
     instance::Instance,
+    instances::Instances,
     job::Job,
     margin::Margin,
     memory::Memory,
@@ -36,7 +37,7 @@ pub struct Scheduler {
     pub(crate) lines: Vec<Line>,
     pub(crate) spare_lines: Vec<LineId>,
     pub(crate) targets: Vec<Target>,
-    pub(crate) instances: Vec<Instance>,
+    pub(crate) instances: Instances,
     pub(crate) devices: Vec<DeviceState>,
     /// Devices that are not engaged, so that nobody has to ask each where all are.
     pub(crate) unengaged: u32,
@@ -147,7 +148,7 @@ impl Scheduler {
             lines: Vec::new(),
             spare_lines: Vec::new(),
             targets: Vec::new(),
-            instances: Vec::new(),
+            instances: Instances::default(),
             devices: Vec::new(),
             unengaged: 0,
             models: Vec::new(),
@@ -352,9 +353,8 @@ impl Scheduler {
     /// Whether any does.
     pub(crate) fn holds(&self) -> Holding {
         let models = self.configuration.models.iter().map(|model| model.capacity);
-        let mut capacities = models.chain(self.instances.iter().map(|instance| instance.capacity));
-        let holds = capacities.any(|one| matches!(one, Capacity::Batch { wait, .. } if !wait.is_zero()));
-        if holds { Holding::Yes } else { Holding::No }
+        let mut capacities = models.chain(self.instances.iter().map(|(_, instance)| instance.capacity));
+        if capacities.any(may_hold) { Holding::Yes } else { Holding::No }
     }
 
     /// Looks whether the configuration leaves the short ways open: no job has a choice of models or of lines, and no batch is
@@ -400,8 +400,13 @@ impl Scheduler {
     }
 
     pub(crate) fn instance(&self, id: InstanceId) -> Option<&Instance> {
-        self.instances.get(id.index())
+        self.instances.get(id)
     }
+}
+
+/// Whether under-full batches may be held.
+pub(crate) fn may_hold(capacity: Capacity) -> bool {
+    matches!(capacity, Capacity::Batch { wait, .. } if !wait.is_zero())
 }
 
 fn nothing() -> Configuration {

@@ -117,7 +117,7 @@ impl Scheduler {
         let servers = self.ready_instances(&target.variants);
         let shared = target.shared;
         for id in &servers {
-            let lines = &mut self.instances[id.index()].lines;
+            let lines = &mut self.instances[*id].lines;
             if !lines.contains(&shared) {
                 lines.push(shared);
             }
@@ -129,8 +129,8 @@ impl Scheduler {
     pub(crate) fn ready_instances(&self, variants: &[ModelId]) -> Vec<InstanceId> {
         let mut servers = Vec::new();
         for &variant in variants {
-            let place = |id: &InstanceId| self.instances[id.index()].device;
-            let ready = |id: &InstanceId| self.instances[id.index()].slot.is_ready();
+            let place = |id: &InstanceId| self.instances[*id].device;
+            let ready = |id: &InstanceId| self.instances[*id].slot.is_ready();
             let mut here: Vec<InstanceId> = self.instances_of(variant).filter(ready).collect();
             here.sort_by_key(|id| (place(id), *id));
             servers.extend(here);
@@ -150,7 +150,7 @@ impl Scheduler {
 
     /// Counts a model's ready instances that have a free slot.
     pub(crate) fn count_open(&mut self, model: ModelId) {
-        let open = self.instances_of(model).filter(|id| self.instances[id.index()].free() > 0).count();
+        let open = self.instances_of(model).filter(|id| self.instances[*id].free() > 0).count();
         self.models[model.index()].open = open as u32;
     }
 
@@ -162,7 +162,7 @@ impl Scheduler {
                 let variants = &self.targets[line.target as usize].variants;
                 variants.iter().any(|model| self.models[model.index()].open > 0)
             }
-            Scope::Instance(one) => self.instances[one.index()].free() > 0,
+            Scope::Instance(one) => self.instances[one].free() > 0,
         }
     }
 
@@ -211,7 +211,7 @@ impl Scheduler {
     /// Whether a model has an instance that takes work, or will.
     pub(crate) fn is_present(&self, model: ModelId) -> bool {
         self.instances_of(model).any(|id| {
-            let slot = &self.instances[id.index()].slot;
+            let slot = &self.instances[id].slot;
             slot.is_ready() || matches!(slot, crate::instance::Slot::Loading { then: None, .. })
         })
     }

@@ -53,7 +53,7 @@ impl Scheduler {
 
     fn lapse_holds(&mut self, id: DeviceId) {
         for one in &self.devices[id.index()].instances {
-            let held = &mut self.instances[one.index()].held;
+            let held = &mut self.instances[*one].held;
             *held = held.filter(|&until| until > self.now);
         }
     }
@@ -77,7 +77,7 @@ impl Scheduler {
                 wake = earlier(wake, self.reserve_ends(id));
             }
             if self.holding == Holding::Yes {
-                let held = device.instances.iter().filter_map(|one| self.instances[one.index()].held);
+                let held = device.instances.iter().filter_map(|one| self.instances[*one].held);
                 wake = earlier(wake, held.min());
             }
         }
@@ -101,7 +101,7 @@ impl Scheduler {
     /// When a model of the device cools down, and its reserved slots are free for lower classes. One that cools down at this
     /// very moment is hot no more, but until the timer nobody has been offered its slots.
     fn reserve_ends(&self, id: DeviceId) -> Option<Time> {
-        let instances = self.devices[id.index()].instances.iter().map(|one| &self.instances[one.index()]);
+        let instances = self.devices[id.index()].instances.iter().map(|one| &self.instances[*one]);
         let kept = instances.filter(|one| self.kept_while_hot(one) > 0 && one.free() > 0);
         let ends = kept.filter_map(|one| self.models[one.model.index()].last_interactive);
         ends.map(|last| last.after(self.policy().hot_ttl)).filter(|&end| self.is_to_come(end)).min()

@@ -31,7 +31,7 @@ impl Scheduler {
 
     /// Begins a turn with its first grant.
     pub(crate) fn begin_turn(&mut self, instance: crate::InstanceId, effects: &mut Effects) {
-        let (model, id) = (self.instances[instance.index()].model, self.instances[instance.index()].device);
+        let (model, id) = (self.instances[instance].model, self.instances[instance].device);
         if self.devices[id.index()].turn.is_none() {
             let until = self.now.after(self.policy().batch_turn.max(crate::Span::from_nanos(1)));
             self.change_device(id, |device| device.turn = Some(Turn { model, until }));
@@ -51,7 +51,7 @@ impl Scheduler {
     pub(crate) fn end_turn_without_work(&mut self, id: DeviceId, effects: &mut Effects) {
         let Some(turn) = self.devices[id.index()].turn else { return };
         let busy = self.devices[id.index()].instances.iter().any(|instance| {
-            let instance = &self.instances[instance.index()];
+            let instance = &self.instances[*instance];
             let runs = instance.slot.running().iter().any(|grant| grant.right == Right::Turn);
             instance.model == turn.model && (runs || self.head(instance, Class::Batch).is_some())
         });

@@ -153,13 +153,12 @@ impl Scheduler {
     }
 
     fn instance_view(&self, id: InstanceId) -> InstanceView {
-        let instance = &self.instances[id.index()];
+        let instance = &self.instances[id];
         let stage = match instance.slot {
             Slot::Loading { .. } => Stage::Loading,
             Slot::Ready { .. } => Stage::Ready,
             Slot::Draining { .. } => Stage::Draining,
             Slot::Stopping { .. } => Stage::Stopping,
-            Slot::Gone => Stage::Gone,
         };
         let reload = self.load_time(instance.model, instance.device);
         InstanceView {

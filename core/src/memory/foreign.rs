@@ -60,7 +60,7 @@ impl Scheduler {
         let now = self.now;
         for process in &snapshot.processes {
             let Some(used) = process.used else { continue };
-            let Some(instance) = self.instances.get_mut(process.instance.index()) else { continue };
+            let Some(instance) = self.instances.get_mut(process.instance) else { continue };
             if instance.device != snapshot.device {
                 continue;
             }
@@ -88,18 +88,17 @@ impl Scheduler {
     pub(crate) fn shrink(&mut self, device: DeviceId) {
         let ids: Vec<InstanceId> = self.devices[device.index()].instances.clone();
         for id in ids {
-            let lower = self.instances[id.index()].lower;
+            let lower = self.instances[id].lower;
             if let Some(lower) = lower.filter(|lower| self.now >= lower.since.after(LOWER_FOR)) {
                 self.book(id, lower.most);
-                self.instances[id.index()].lower =
-                    lower.latest.map(|(since, most)| Lower { since, most, latest: None });
+                self.instances[id].lower = lower.latest.map(|(since, most)| Lower { since, most, latest: None });
             }
         }
     }
 
     /// When an instance of the device will have used less for long enough.
     pub(crate) fn shrinks_at(&self, device: DeviceId) -> Option<crate::Time> {
-        let instances = self.devices[device.index()].instances.iter().map(|id| &self.instances[id.index()]);
+        let instances = self.devices[device.index()].instances.iter().map(|id| &self.instances[*id]);
         instances.filter_map(|instance| Some(instance.lower?.since.after(LOWER_FOR))).min()
     }
 
@@ -108,14 +107,14 @@ impl Scheduler {
     fn ours(&self, snapshot: &Snapshot) -> Ours {
         let mut ours = Ours { least: Bytes::ZERO, most: Bytes::ZERO };
         for id in &self.devices[snapshot.device.index()].instances {
-            let instance = &self.instances[id.index()];
+            let instance = &self.instances[*id];
             let listed = snapshot.processes.iter().find(|one| one.instance == *id).and_then(|one| one.used);
             let (least, most) = match (listed, &instance.slot) {
                 (listed, Slot::Stopping { .. }) => {
                     (Bytes::ZERO, listed.unwrap_or(instance.booked).max(instance.booked))
                 }
                 (Some(listed), _) => (listed, listed),
-                (None, Slot::Loading { .. } | Slot::Gone) => (Bytes::ZERO, instance.booked),
+                (None, Slot::Loading { .. }) => (Bytes::ZERO, instance.booked),
                 (None, Slot::Ready { .. } | Slot::Draining { .. }) => (instance.booked, instance.booked),
             };
             ours.least = ours.least.plus(least);

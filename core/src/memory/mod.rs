@@ -161,7 +161,7 @@ impl Scheduler {
 
     /// Books what an instance is believed to hold from now on.
     pub(crate) fn book(&mut self, id: InstanceId, bytes: Bytes) {
-        self.instances[id.index()].booked = bytes.min(MOST_BOOKED);
-        self.instances[id.index()].lower = None;
+        self.instances[id].booked = bytes.min(MOST_BOOKED);
+        self.instances[id].lower = None;
     }
 }

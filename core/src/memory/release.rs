@@ -36,7 +36,7 @@ impl Memory {
 impl Scheduler {
     /// A process is gone: what it held is awaited.
     pub(crate) fn await_release(&mut self, id: InstanceId, effects: &mut Effects) {
-        let (device, bytes, now) = (self.instances[id.index()].device, self.instances[id.index()].booked, self.now);
+        let (device, bytes, now) = (self.instances[id].device, self.instances[id].booked, self.now);
         self.book(id, Bytes::ZERO);
         let memory = &mut self.devices[device.index()].memory;
         if !memory.is_known() || bytes == Bytes::ZERO {

@@ -92,7 +92,7 @@ impl Scheduler {
         let left = device.memory.leftovers.iter().fold(Bytes::ZERO, |sum, one| sum.plus(one.bytes));
         let mut sums = Sums { booked: left, coming: left, pinned: Bytes::ZERO, guarded: Guarded::No };
         for one in &device.instances {
-            let instance = &self.instances[one.index()];
+            let instance = &self.instances[*one];
             sums.booked = sums.booked.plus(instance.booked);
             if instance.slot.is_leaving() {
                 sums.coming = sums.coming.plus(instance.booked);
@@ -130,7 +130,7 @@ impl Scheduler {
         }
         let listed = self.models.iter().map(|model| model.instances.len()).sum::<usize>();
         let live = self.devices.iter().flat_map(|device| &device.instances);
-        let of_model = |id: &&InstanceId| self.models[self.instances[id.index()].model.index()].instances.contains(id);
+        let of_model = |id: &&InstanceId| self.models[self.instances[**id].model.index()].instances.contains(id);
         let known = live.clone().filter(of_model).count();
         if known == live.count() && listed == known { Ok(()) } else { wrong("instances of models", listed, known) }
     }

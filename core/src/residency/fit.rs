@@ -80,7 +80,7 @@ impl Scheduler {
     /// not count, since they may give it back.
     pub(crate) fn most_room(&self, model: ModelId, device: DeviceId) -> Bytes {
         let Some(budget) = self.budget(device) else { return Bytes::new(u64::MAX) };
-        let own = self.instances_of(model).map(|id| &self.instances[id.index()]);
+        let own = self.instances_of(model).map(|id| &self.instances[id]);
         let own = own.filter(|one| one.device == device && self.is_pinned(model) && !one.slot.is_leaving());
         let pinned = self.sums(device).pinned.minus(own.fold(Bytes::ZERO, |sum, one| sum.plus(one.booked)));
         budget.minus(pinned)
@@ -109,7 +109,7 @@ impl Scheduler {
 
     /// Whether a model has an instance on a device, in whatever state.
     pub(crate) fn has_instance(&self, model: ModelId, device: DeviceId) -> bool {
-        self.instances_of(model).any(|id| self.instances[id.index()].device == device)
+        self.instances_of(model).any(|id| self.instances[id].device == device)
     }
 
     /// The devices a model may be placed on.
@@ -120,7 +120,7 @@ impl Scheduler {
 
     /// An instance was measured to hold so much.
     pub(crate) fn measured(&mut self, id: InstanceId, bytes: Bytes, effects: &mut Effects) {
-        let (model, device) = (self.instances[id.index()].model, self.instances[id.index()].device);
+        let (model, device) = (self.instances[id].model, self.instances[id].device);
         if let Some(needs) = self.needs_mut(model, device) {
             needs.raised = None;
             if needs.measured != Some(bytes) {

@@ -45,7 +45,7 @@ impl Scheduler {
     /// Whether as many loads are under way on a device as may be.
     pub(crate) fn loads_are_full(&self, id: DeviceId) -> bool {
         let instances = self.devices[id.index()].instances.iter();
-        let loading = instances.filter(|one| matches!(self.instances[one.index()].slot, Slot::Loading { .. })).count();
+        let loading = instances.filter(|one| matches!(self.instances[**one].slot, Slot::Loading { .. })).count();
         loading >= self.configuration.devices[id.index()].parallel_loads.max(1) as usize
     }
 
@@ -58,7 +58,7 @@ impl Scheduler {
         let instance = self.add_instance(model, device, Slot::Loading { attempt, expected, then: None })?;
         let reservation = self.need(model, device);
         self.book(instance, reservation);
-        let entry = &mut self.instances[instance.index()];
+        let entry = &mut self.instances[instance];
         (entry.loaded_for, entry.guarded, entry.began) = (class, guarded, Some(self.now));
         self.forget_pending(device, model);
         self.count_load(model, effects);
@@ -87,7 +87,7 @@ impl Scheduler {
         let Some(then) = self.loading(attempt, id) else {
             return effects.note(Note::Ignored { cause: Nonsense::NoSuchAttempt });
         };
-        let instance = &mut self.instances[id.index()];
+        let instance = &mut self.instances[id];
         let (model, device, began) = (instance.model, instance.device, instance.began);
         instance.slot = Slot::Ready { running: Vec::new() };
         (instance.ready_at, instance.last_used) = (self.now, self.now);
@@ -114,7 +114,7 @@ impl Scheduler {
         let Some(then) = self.loading(attempt, id) else {
             return effects.note(Note::Ignored { cause: Nonsense::NoSuchAttempt });
         };
-        let instance = &self.instances[id.index()];
+        let instance = &self.instances[id];
         let (model, device, tried, class) = (instance.model, instance.device, instance.booked, instance.loaded_for);
         self.gone(id, effects);
         match cause {
@@ -145,9 +145,7 @@ impl Scheduler {
     fn loading(&self, attempt: Attempt, id: InstanceId) -> Option<Option<StopCause>> {
         match self.instance(id)?.slot {
             Slot::Loading { attempt: own, then, .. } if own == attempt => Some(then),
-            Slot::Loading { .. } | Slot::Ready { .. } | Slot::Draining { .. } | Slot::Stopping { .. } | Slot::Gone => {
-                None
-            }
+            Slot::Loading { .. } | Slot::Ready { .. } | Slot::Draining { .. } | Slot::Stopping { .. } => None,
         }
     }
 }

@@ -220,17 +220,17 @@ impl Scheduler {
         let &model = by.models.first()?;
         let (mut ready, mut loading, mut leaving) = (None, None, None);
         for id in self.instances_of(model) {
-            match &self.instances[id.index()].slot {
+            match &self.instances[id].slot {
                 Slot::Ready { .. } => ready = Some(id),
                 Slot::Loading { expected, then: None, .. } => loading = loading.or(Some((id, *expected))),
                 slot if slot.is_leaving() => leaving = leaving.or(Some(id)),
-                Slot::Loading { .. } | Slot::Draining { .. } | Slot::Stopping { .. } | Slot::Gone => {}
+                Slot::Loading { .. } | Slot::Draining { .. } | Slot::Stopping { .. } => {}
             }
         }
         if let Some((id, expected)) = loading {
-            let loaded_for = &mut self.instances[id.index()].loaded_for;
+            let loaded_for = &mut self.instances[id].loaded_for;
             *loaded_for = by.class.min(*loaded_for);
-            self.await_load(by, self.instances[id.index()].device, expected);
+            self.await_load(by, self.instances[id].device, expected);
             return ready.is_none().then_some(WaitReason::Loading { instance: id });
         }
         if ready.is_some() {
@@ -335,7 +335,7 @@ impl Scheduler {
             crate::Replicas::All => usize::MAX,
         };
         let there: Vec<InstanceId> = self.instances_of(model).collect();
-        let roomy = there.iter().any(|id| self.has_room(&self.instances[id.index()], by.class));
+        let roomy = there.iter().any(|id| self.has_room(&self.instances[*id], by.class));
         if there.len() >= most || there.len() >= self.places(model).len() || roomy {
             return;
         }

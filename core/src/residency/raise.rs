@@ -75,7 +75,7 @@ impl Scheduler {
 
     /// Whether any instance of a device is loading or stopping.
     pub(crate) fn moves(&self, id: DeviceId) -> bool {
-        let mut instances = self.devices[id.index()].instances.iter().map(|one| &self.instances[one.index()]);
+        let mut instances = self.devices[id.index()].instances.iter().map(|one| &self.instances[*one]);
         instances.any(|instance: &Instance| instance.slot.is_moving())
     }
 }

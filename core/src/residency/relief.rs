@@ -19,7 +19,7 @@ impl Scheduler {
     /// A request on a device ran out of memory: the instance loaded last goes if that was within a minute, else the cheapest
     /// cold one, then an idle hot one.
     pub(crate) fn ran_out(&mut self, id: DeviceId, teller: InstanceId, effects: &mut Effects) {
-        if id.index() >= self.devices.len() || self.instance(teller).is_none() {
+        if id.index() >= self.devices.len() || !self.instances.was_handed_out(teller) {
             return effects.note(Note::Ignored { cause: Nonsense::NoSuchInstance });
         }
         if self.devices[id.index()].relief_next > self.now {
@@ -34,7 +34,7 @@ impl Scheduler {
         let device = &mut self.devices[id.index()];
         device.relief_next = until;
         device.loads_paused = device.loads_paused.max(until);
-        let model = self.instances[victim.index()].model;
+        let model = self.instances[victim].model;
         if let Some(needs) = self.needs_mut(model, id) {
             needs.measured = None;
         }
@@ -48,7 +48,7 @@ impl Scheduler {
         let mut any = false;
         for &instance in &self.devices[id.index()].instances {
             let Slot::Draining { running, after: Leaving::Stop(StopCause::OutOfMemory) } =
-                &mut self.instances[instance.index()].slot
+                &mut self.instances[instance].slot
             else {
                 continue;
             };
@@ -63,29 +63,29 @@ impl Scheduler {
 
     fn ready_on(&self, id: DeviceId) -> impl Iterator<Item = InstanceId> {
         let instances = self.devices[id.index()].instances.iter().copied();
-        instances.filter(|one| self.instances[one.index()].slot.is_ready())
+        instances.filter(|one| self.instances[*one].slot.is_ready())
     }
 
     fn cause_of_shortage(&self, id: DeviceId) -> Option<InstanceId> {
         let late = self.ready_on(id).filter(|one| {
-            let instance = &self.instances[one.index()];
+            let instance = &self.instances[*one];
             instance.began.is_some() && self.now < instance.ready_at.after(JUST_LOADED)
         });
-        late.max_by_key(|one| (self.instances[one.index()].ready_at, *one))
+        late.max_by_key(|one| (self.instances[*one].ready_at, *one))
     }
 
     /// The request that ran out keeps its instance busy for a moment only.
     fn cheapest_spared(&self, id: DeviceId, teller: InstanceId) -> Option<InstanceId> {
         let may_go = self.ready_on(id).filter(|&one| match self.tier(one) {
             Tier::Cold => true,
-            Tier::Hot => self.instances[one.index()].slot.running().len() <= usize::from(one == teller),
+            Tier::Hot => self.instances[one].slot.running().len() <= usize::from(one == teller),
             Tier::Pinned => false,
         });
         may_go.min_by_key(|&one| (self.tier(one), self.price_of(one), one))
     }
 
     fn price_of(&self, id: InstanceId) -> Span {
-        let instance = &self.instances[id.index()];
+        let instance = &self.instances[id];
         Scheduler::cost(self.load_time(instance.model, instance.device), self.demand(instance.model))
     }
 

@@ -17,11 +17,11 @@ impl Scheduler {
     pub(crate) fn contest(&mut self, id: DeviceId, job: JobId) {
         let ids: Vec<InstanceId> = self.devices[id.index()].instances.clone();
         for one in ids {
-            let instance = &self.instances[one.index()];
+            let instance = &self.instances[one];
             let older = self.head(instance, Class::Interactive).is_some_and(|(_, rank)| rank.job < job);
             let on = instance.slot.is_ready() && !older;
             let began = on.then(|| instance.turn_since.unwrap_or(self.now));
-            self.instances[one.index()].turn_since = began;
+            self.instances[one].turn_since = began;
         }
         self.devices[id.index()].contested = true;
     }
@@ -31,7 +31,7 @@ impl Scheduler {
         for device in &mut self.devices {
             if !core::mem::take(&mut device.contested) {
                 for id in &device.instances {
-                    self.instances[id.index()].turn_since = None;
+                    self.instances[*id].turn_since = None;
                 }
             }
         }
@@ -41,7 +41,7 @@ impl Scheduler {
     /// happens.
     pub(crate) fn turn_until(&self, id: InstanceId) -> Option<Time> {
         let policy = self.policy();
-        let instance = &self.instances[id.index()];
+        let instance = &self.instances[id];
         let Some(since) = instance.turn_since else { return Some(Time::MAX) };
         let runs = instance.slot.running().iter().any(|grant| grant.class == Class::Interactive);
         let last = self.models[instance.model.index()].last_interactive.unwrap_or(Time::ZERO);

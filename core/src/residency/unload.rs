@@ -17,7 +17,7 @@ impl Scheduler {
 
     /// When an instance will have been unused for too long, if nothing happens.
     fn unused_at(&self, id: InstanceId) -> Option<Time> {
-        let instance = &self.instances[id.index()];
+        let instance = &self.instances[id];
         let model = self.configuration.model(instance.model)?;
         let ttl = model.idle_ttl.filter(|_| !model.pinned)?;
         let waits = || Class::ALL.into_iter().any(|class| self.head(instance, class).is_some());

@@ -58,7 +58,7 @@ impl Scheduler {
         }
         let leaving: Vec<InstanceId> = self.instances_of(model).collect();
         let promised = |id: &InstanceId| {
-            let device = self.instances[id.index()].device;
+            let device = self.instances[*id].device;
             !self.devices[device.index()].pending.is_empty()
         };
         if leaving.iter().any(promised) {
@@ -153,7 +153,7 @@ impl Scheduler {
     fn free_variant(&self, by: &Wanting, variants: &[ModelId]) -> Option<(ModelId, usize)> {
         variants.iter().enumerate().find_map(|(place, &model)| {
             let roomy = self.instances_of(model).any(|id| {
-                let instance = &self.instances[id.index()];
+                let instance = &self.instances[id];
                 instance.slot.is_ready() && self.has_room(instance, by.class)
             });
             (!self.hot(model) && roomy).then_some((model, place))
@@ -188,9 +188,9 @@ impl Scheduler {
 
     /// No variant can be had: the head waits for a slot of one that is there, or for what keeps the best from coming.
     fn reason_for_none(&mut self, mut by: Wanting, variants: &[ModelId], effects: &mut Effects) -> Option<WaitReason> {
-        let there = variants.iter().any(|&model| {
-            self.instances_of(model).any(|id| matches!(self.instances[id.index()].slot, Slot::Ready { .. }))
-        });
+        let there = variants
+            .iter()
+            .any(|&model| self.instances_of(model).any(|id| matches!(self.instances[id].slot, Slot::Ready { .. })));
         if there {
             return None;
         }

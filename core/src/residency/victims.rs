@@ -67,7 +67,7 @@ impl Scheduler {
         for &one in &self.devices[id.index()].instances {
             match self.verdict(one, by) {
                 Verdict::May(grade) => {
-                    most = most.plus(self.instances[one.index()].booked);
+                    most = most.plus(self.instances[one].booked);
                     allowed.push((one, grade));
                 }
                 Verdict::Later(at) => later = Some(later.map_or(at, |known| known.min(at))),
@@ -92,7 +92,7 @@ impl Scheduler {
     }
 
     fn candidate(&self, id: InstanceId, grade: Grade) -> Option<Candidate> {
-        let instance = &self.instances[id.index()];
+        let instance = &self.instances[id];
         let reload = self.load_time(instance.model, instance.device);
         let cost = Scheduler::cost(reload, self.demand(instance.model));
         let busy = !instance.slot.running().is_empty();
@@ -101,7 +101,7 @@ impl Scheduler {
     }
 
     fn verdict(&self, id: InstanceId, by: &Wanting) -> Verdict {
-        let instance = &self.instances[id.index()];
+        let instance = &self.instances[id];
         if by.models.contains(&instance.model) || self.is_pinned(instance.model) {
             return Verdict::Never;
         }
@@ -117,7 +117,7 @@ impl Scheduler {
                 Class::Background => self.for_background(id),
                 Class::Batch => self.for_batch(id, by),
             },
-            Slot::Loading { .. } | Slot::Draining { .. } | Slot::Stopping { .. } | Slot::Gone => Verdict::Never,
+            Slot::Loading { .. } | Slot::Draining { .. } | Slot::Stopping { .. } => Verdict::Never,
         }
     }
 
@@ -130,7 +130,7 @@ impl Scheduler {
     }
 
     fn for_interactive(&self, id: InstanceId) -> Verdict {
-        let awaited = self.head(&self.instances[id.index()], Class::Interactive).is_some();
+        let awaited = self.head(&self.instances[id], Class::Interactive).is_some();
         match (self.tier(id), self.turn_until(id)) {
             (Tier::Cold, Some(end)) if awaited => Verdict::Later(end),
             (Tier::Cold, _) => Verdict::May(Grade::Cold),
@@ -141,7 +141,7 @@ impl Scheduler {
     }
 
     fn for_background(&self, id: InstanceId) -> Verdict {
-        let instance = &self.instances[id.index()];
+        let instance = &self.instances[id];
         if let Some(verdict) = self.unless_cold(id) {
             return verdict;
         }
@@ -152,7 +152,7 @@ impl Scheduler {
     }
 
     fn for_batch(&self, id: InstanceId, by: &Wanting) -> Verdict {
-        let instance = &self.instances[id.index()];
+        let instance = &self.instances[id];
         if let Some(verdict) = self.unless_cold(id) {
             return verdict;
         }
@@ -174,7 +174,7 @@ impl Scheduler {
     }
 
     pub(crate) fn tier(&self, id: InstanceId) -> Tier {
-        let instance = &self.instances[id.index()];
+        let instance = &self.instances[id];
         let runs = || instance.slot.running().iter().any(|grant| grant.class == Class::Interactive);
         if self.is_pinned(instance.model) {
             Tier::Pinned
@@ -187,7 +187,7 @@ impl Scheduler {
 
     /// When nobody will have talked to it for `hot_ttl`; not a matter of time while somebody does.
     fn cools_at(&self, id: InstanceId) -> Time {
-        let last = self.models[self.instances[id.index()].model.index()].last_interactive;
+        let last = self.models[self.instances[id].model.index()].last_interactive;
         let cools = last.map_or(Time::MAX, |last| last.after(self.policy().hot_ttl));
         if cools > self.now { cools } else { Time::MAX }
     }
@@ -205,7 +205,7 @@ impl Scheduler {
         let books = self.close_books();
         for &(id, grade) in &victims.members {
             let tier = self.tier(id);
-            let instance = &self.instances[id.index()];
+            let instance = &self.instances[id];
             let (frees, reload) = (instance.booked, self.load_time(instance.model, instance.device));
             let demand = self.demand(instance.model);
             let cost = Scheduler::cost(reload, demand);
@@ -230,7 +230,7 @@ impl Scheduler {
     }
 
     fn break_load_off(&mut self, id: InstanceId, effects: &mut Effects) {
-        if let Slot::Loading { attempt, then, .. } = &mut self.instances[id.index()].slot {
+        if let Slot::Loading { attempt, then, .. } = &mut self.instances[id].slot {
             *then = Some(StopCause::Evicted);
             effects.push(Effect::Abort { attempt: *attempt, instance: id, cause: AbortCause::Evicted });
         }

@@ -89,7 +89,7 @@ impl Scheduler {
     /// How busy a device is: the grants under way on it, then its models.
     fn business(&self, id: DeviceId) -> (usize, usize) {
         let instances = &self.devices[id.index()].instances;
-        let grants = instances.iter().map(|one| self.instances[one.index()].slot.running().len()).sum();
+        let grants = instances.iter().map(|one| self.instances[*one].slot.running().len()).sum();
         (grants, instances.len())
     }
 

@@ -6,6 +6,7 @@ mod bounds;
 mod crowded;
 mod ends;
 mod footprints;
+mod forgotten;
 mod guard;
 mod lifecycle;
 mod machine;

@@ -1,0 +1,259 @@
+//! Instances by their ids, from the start of their loads until they are gone.
+//!
+//! Ids are handed out in order and never used again, so a scheduler that loads models for a year has handed out many, while few
+//! instances live. The ids from `first` on have their places one after another: look-up is a subtraction, a bounds check and
+//! one pointer. Where fewer than half of the places are taken, the older half is given up and who still lives there becomes
+//! an elder, in a map. So memory follows the instances that live, and where all stay for good each has its place. An id that
+//! was handed out and has no instance is that of one that is gone.
+
+use alloc::{boxed::Box, collections::BTreeMap, vec::Vec};
+use core::{
+    fmt,
+    ops::{Index, IndexMut},
+};
+
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{Error, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer},
+};
+
+use crate::{InstanceId, Violation, check::agree, instance::Instance};
+
+/// So many places are never too many.
+const FEW: usize = 64;
+
+/// The instances that live.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Instances {
+    first: u32,
+    places: Vec<Option<Box<Instance>>>,
+    elders: BTreeMap<InstanceId, Box<Instance>>,
+    /// How many live.
+    living: usize,
+}
+
+impl Instances {
+    /// How many live.
+    pub fn len(&self) -> usize {
+        self.living
+    }
+
+    /// The id that the next instance gets: all below have been handed out.
+    pub fn next(&self) -> InstanceId {
+        InstanceId(self.first + self.places.len() as u32)
+    }
+
+    /// Whether that id has been handed out: its instance lives or is gone.
+    pub fn was_handed_out(&self, id: InstanceId) -> bool {
+        id < self.next()
+    }
+
+    /// Takes in a new instance under the next id.
+    pub fn add(&mut self, instance: Instance) -> InstanceId {
+        let id = self.next();
+        self.push(Some(Box::new(instance)));
+        id
+    }
+
+    /// Forgets an instance that is gone.
+    pub fn forget(&mut self, id: InstanceId) {
+        let place = self.place(id);
+        let known = match self.places.get_mut(place) {
+            Some(place) => place.take(),
+            None => self.elders.remove(&id),
+        };
+        self.living -= usize::from(known.is_some());
+    }
+
+    #[inline]
+    pub fn get(&self, id: InstanceId) -> Option<&Instance> {
+        match self.places.get(self.place(id)) {
+            Some(place) => place.as_deref(),
+            None => self.elder(id),
+        }
+    }
+
+    #[inline]
+    pub fn get_mut(&mut self, id: InstanceId) -> Option<&mut Instance> {
+        let place = self.place(id);
+        if place >= self.places.len() {
+            return self.elder_mut(id);
+        }
+        self.places.get_mut(place)?.as_deref_mut()
+    }
+
+    /// Those that live, in the order of their ids.
+    pub fn iter(&self) -> impl Iterator<Item = (InstanceId, &Instance)> {
+        let places = self.places.iter().zip(self.first..);
+        let recent = places.filter_map(|(place, id)| Some((InstanceId(id), place.as_deref()?)));
+        self.elders.iter().map(|(&id, elder)| (id, &**elder)).chain(recent)
+    }
+
+    /// The same, to be changed.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (InstanceId, &mut Instance)> {
+        let places = self.places.iter_mut().zip(self.first..);
+        let recent = places.filter_map(|(place, id)| Some((InstanceId(id), place.as_deref_mut()?)));
+        self.elders.iter_mut().map(|(&id, elder)| (id, &mut **elder)).chain(recent)
+    }
+
+    /// Whether as many are found as are counted, elders among the old ids and all others behind them.
+    pub fn check(&self) -> Result<(), Violation> {
+        let old = self.elders.range(..InstanceId(self.first)).count();
+        let found = old + self.places.iter().flatten().count();
+        agree("instances that live", self.living as u64, found as u64)
+    }
+
+    /// The place of an id; one that does not exist for elders, and for ids that are yet to come.
+    #[inline]
+    fn place(&self, id: InstanceId) -> usize {
+        id.0.wrapping_sub(self.first) as usize
+    }
+
+    #[cold]
+    fn elder(&self, id: InstanceId) -> Option<&Instance> {
+        self.elders.get(&id).map(|elder| &**elder)
+    }
+
+    #[cold]
+    fn elder_mut(&mut self, id: InstanceId) -> Option<&mut Instance> {
+        self.elders.get_mut(&id).map(|elder| &mut **elder)
+    }
+
+    fn push(&mut self, place: Option<Box<Instance>>) {
+        let size = self.places.len();
+        if size >= FEW && 2 * (self.living - self.elders.len()) < size {
+            self.age(size / 2);
+        }
+        self.living += usize::from(place.is_some());
+        self.places.push(place);
+    }
+
+    /// Gives up the first `count` places.
+    fn age(&mut self, count: usize) {
+        let ids = self.first..;
+        self.first += count as u32;
+        let old = self.places.drain(..count).zip(ids);
+        self.elders.extend(old.filter_map(|(place, id)| Some((InstanceId(id), place?))));
+    }
+
+    /// Counts every id below `next` as handed out.
+    fn skip_to(&mut self, next: InstanceId) {
+        if next.0 - self.next().0 > FEW as u32 {
+            self.age(self.places.len());
+            self.first = next.0;
+        }
+        while self.next() < next {
+            self.push(None);
+        }
+    }
+}
+
+/// For ids of instances that are known to live, since a list of those that do names them.
+impl Index<InstanceId> for Instances {
+    type Output = Instance;
+
+    #[inline]
+    fn index(&self, id: InstanceId) -> &Instance {
+        match self.get(id) {
+            Some(instance) => instance,
+            None => absent(id),
+        }
+    }
+}
+
+impl IndexMut<InstanceId> for Instances {
+    #[inline]
+    fn index_mut(&mut self, id: InstanceId) -> &mut Instance {
+        match self.get_mut(id) {
+            Some(instance) => instance,
+            None => absent(id),
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn absent(id: InstanceId) -> ! {
+    panic!("{id} is named by a list of those that live, and is gone")
+}
+
+/// As instances stand in a checkpoint.
+#[derive(Serialize, Deserialize)]
+struct Form<T> {
+    /// The id of the next.
+    next: InstanceId,
+    /// Those that live, with their ids.
+    living: Vec<(InstanceId, T)>,
+}
+
+impl Serialize for Instances {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Form { next: self.next(), living: self.iter().collect() }.serialize(serializer)
+    }
+}
+
+impl Form<Instance> {
+    fn into_instances<E: Error>(mut self) -> Result<Instances, E> {
+        self.living.sort_by_key(|entry| entry.0);
+        let mut all = Instances::default();
+        for (id, instance) in self.living {
+            if id < all.next() {
+                return Err(E::custom(format_args!("{id} stands twice among those that live")));
+            }
+            if id >= self.next {
+                return Err(E::custom(format_args!("{id} lives although {} is the next", self.next)));
+            }
+            all.skip_to(id);
+            all.add(instance);
+        }
+        all.skip_to(self.next);
+        Ok(all)
+    }
+}
+
+/// An entry of the list that checkpoints held once, in which those that are gone kept their places.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "neither an instance nor one that is gone")]
+enum Listed {
+    Gone {
+        #[serde(rename = "slot")]
+        _slot: Gone,
+    },
+    Lives(Box<Instance>),
+}
+
+#[derive(Deserialize)]
+enum Gone {
+    Gone,
+}
+
+impl<'de> Deserialize<'de> for Instances {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Instances, D::Error> {
+        deserializer.deserialize_any(FormOrList)
+    }
+}
+
+struct FormOrList;
+
+impl<'de> Visitor<'de> for FormOrList {
+    type Value = Instances;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the instances that live and the id of the next")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Instances, A::Error> {
+        Form::deserialize(MapAccessDeserializer::new(map))?.into_instances()
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Instances, A::Error> {
+        let mut all = Instances::default();
+        while let Some(entry) = list.next_element()? {
+            all.push(match entry {
+                Listed::Gone { .. } => None,
+                Listed::Lives(instance) => Some(instance),
+            });
+        }
+        Ok(all)
+    }
+}
