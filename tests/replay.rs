@@ -2,6 +2,7 @@
 
 use std::{num::NonZero, path::Path};
 
+use serde_json::Value;
 use windtunnel_config::ScenarioFile;
 use windtunnel_core::Span;
 use windtunnel_replay::{CheckpointRule, Outcome, Rules, Start, What, replay};
@@ -158,6 +159,32 @@ fn another_state_is_found_at_its_place_unless_states_are_not_compared() {
     assert_eq!(difference.what, What::State { place: "next_job".to_owned() });
     let passed = Rules { checkpoints: CheckpointRule::Passed, ..Rules::default() };
     assert!(replayed(&tampered, passed).equal);
+}
+
+#[test]
+fn a_journal_in_which_instances_stand_in_lists_replays() {
+    let journal = journal();
+    let lines = lines(&journal);
+    let states = places(&lines, "{\"checkpoint\"");
+    let old = |damage: &str| {
+        changed(&journal, |at, line| {
+            if !states.contains(&at) {
+                return line.to_owned();
+            }
+            let mut record: Value = serde_json::from_str(line).expect("a record");
+            let instances = &mut record["checkpoint"]["state"]["instances"];
+            let living = instances["living"].as_array().expect("a list").iter();
+            *instances = living.map(|pair| pair[1].clone()).collect();
+            assert_eq!(instances.as_array().map(Vec::len), Some(2), "nobody is gone here");
+            instances[0]["booked"] = serde_json::from_str(damage).expect("a number");
+            format!("{record}\n")
+        })
+    };
+    let all = replayed(&old("0"), Rules::default());
+    assert!(all.equal && all.tally.checkpoints == 5, "{all}");
+    assert!(replayed(&old("0"), from_checkpoint(2)).equal);
+    let difference = replayed(&old("1"), Rules::default()).difference.expect("it differs");
+    assert_eq!(difference.what, What::State { place: "instances.living.0.1.booked".to_owned() });
 }
 
 #[test]

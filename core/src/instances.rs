@@ -257,3 +257,124 @@ impl<'de> Visitor<'de> for FormOrList {
         Ok(all)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Bytes, Capacity, Class, DeviceId, ModelId, Ppm, Prediction, ServiceTimes, Span, Time, instance::Slot,
+        residency::Guarded,
+    };
+
+    /// An instance of a model of this number.
+    fn of(model: u32) -> Instance {
+        Instance {
+            model: ModelId(model),
+            device: DeviceId(0),
+            slot: Slot::Ready { running: Vec::new() },
+            capacity: Capacity::Slots { slots: 1 },
+            times: ServiceTimes::Batch { alpha: Span::ZERO, beta: Span::ZERO },
+            factor: Ppm::ONE,
+            prediction: Prediction::Configured,
+            lines: Vec::new(),
+            held: None,
+            booked: Bytes::ZERO,
+            lower: None,
+            loaded_for: Class::Batch,
+            guarded: Guarded::No,
+            began: None,
+            ready_at: Time::ZERO,
+            last_used: Time::ZERO,
+            last_background: None,
+            turn_since: None,
+        }
+    }
+
+    fn written(all: &Instances) -> Form<Instance> {
+        Form { next: all.next(), living: all.iter().map(|(id, one)| (id, one.clone())).collect() }
+    }
+
+    fn read(form: Form<Instance>) -> Result<Instances, serde::de::value::Error> {
+        form.into_instances()
+    }
+
+    #[test]
+    fn those_that_stay_have_their_places_and_those_that_are_gone_leave_nothing() {
+        let mut all = Instances::default();
+        (0..5).for_each(|model| assert_eq!(all.add(of(model)), InstanceId(model)));
+        for model in 5..100_000 {
+            let id = all.add(of(model));
+            assert_eq!((id, all[id].model), (InstanceId(model), ModelId(model)));
+            all.forget(id);
+            assert_eq!(all.get(id).map(|one| one.model), None);
+            assert!(all.was_handed_out(id) && !all.was_handed_out(all.next()));
+        }
+        assert_eq!((all.len(), all.elders.len(), all.check()), (5, 5, Ok(())));
+        assert!(all.places.capacity() <= 2 * FEW, "{} places", all.places.capacity());
+        all[InstanceId(3)].model = ModelId(33);
+        let living = all.iter().map(|(id, one)| (id.0, one.model.0));
+        assert!(living.eq([(0, 0), (1, 1), (2, 2), (3, 33), (4, 4)]));
+        all.forget(InstanceId(3));
+        all.forget(InstanceId(3));
+        assert_eq!((all.len(), all.get_mut(InstanceId(3)).is_none(), all.check()), (4, true, Ok(())));
+    }
+
+    #[test]
+    fn where_all_stay_none_becomes_an_elder() {
+        let mut all = Instances::default();
+        (0..1000).for_each(|model| assert_eq!(all.add(of(model)), InstanceId(model)));
+        (0..400).for_each(|id| all.forget(InstanceId(id)));
+        (1000..1010).for_each(|model| assert_eq!(all.add(of(model)), InstanceId(model)));
+        assert_eq!((all.len(), all.elders.len(), all.first), (610, 0, 0));
+    }
+
+    #[test]
+    fn it_agrees_with_an_ordered_map() {
+        let (mut all, mut model, mut state) = (Instances::default(), BTreeMap::new(), 7_u64);
+        for round in 0..3000_u32 {
+            let id = all.add(of(round));
+            model.insert(id, ModelId(round));
+            for _ in 0..if round % 400 < 200 { 0 } else { 3 } {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                let one = InstanceId(id.0 - (state % 300) as u32 * (state >> 40 & 3) as u32 % (1 + id.0));
+                assert_eq!(all.get(one).map(|one| one.model), model.remove(&one));
+                all.forget(one);
+            }
+            assert_eq!((all.len(), all.check()), (model.len(), Ok(())));
+            if round % 50 == 0 {
+                all = read(written(&all)).expect("it is sound");
+            }
+        }
+        assert!(all.iter().map(|(id, one)| (id, one.model)).eq(model));
+    }
+
+    #[test]
+    fn far_ids_take_no_room() {
+        let far = InstanceId(u32::MAX - 1);
+        let form = || Form { next: InstanceId(u32::MAX), living: alloc::vec![(far, of(2)), (InstanceId(7), of(1))] };
+        let all = read(form()).expect("it is sound");
+        assert_eq!((all.len(), all.next(), all.check()), (2, InstanceId(u32::MAX), Ok(())));
+        assert_eq!((all[far].model, all[InstanceId(7)].model), (ModelId(2), ModelId(1)));
+        assert!(all.places.capacity() <= 2 * FEW);
+        let twice = Form { living: alloc::vec![(far, of(2)), (far, of(1))], ..form() };
+        assert_eq!(
+            read(twice).err().map(|wrong| alloc::format!("{wrong}")).as_deref(),
+            Some("instance 4294967294 stands twice among those that live")
+        );
+    }
+
+    #[test]
+    fn a_count_that_is_wrong_is_seen() {
+        let mut all = Instances::default();
+        let id = all.add(of(0));
+        all.living = 2;
+        assert!(all.check().is_err());
+        all.living = 1;
+        assert_eq!(all.check(), Ok(()));
+        all.elders.insert(InstanceId(5), Box::new(of(0)));
+        all.places.clear();
+        assert!(all.check().is_err(), "{id} lies where nobody finds it");
+    }
+}

@@ -1,7 +1,9 @@
 //! How a difference is found in a state, and how it is told with its context.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
-use windtunnel_core::Time;
+use windtunnel_core::{Checkpoint, Time};
 use windtunnel_reports::journal::Record;
 
 use crate::{
@@ -22,7 +24,8 @@ impl Replay {
         let Stage::Following(follower) = &self.stage else { return Ok(None) };
         let ours = serde_json::to_value(follower.scheduler().checkpoint());
         let ours = ours.map_err(|cause| ReplayError::Checkpoint { line, cause })?;
-        let Some((path, theirs, ours)) = first_difference(state, &ours) else {
+        let state = as_written_now(state);
+        let Some((path, theirs, ours)) = first_difference(&state, &ours) else {
             self.tally.checkpoints += 1;
             return Ok(None);
         };
@@ -70,6 +73,14 @@ impl Replay {
         let (file, run, before) = (self.file.clone(), self.run.clone(), self.trail.story().before);
         Difference { file, line, run, t, what, before, input, journal, replay, hints: Vec::new() }
     }
+}
+
+/// A recorded state in the form in which states are written now: once its instances stood in a list, in which those that were
+/// gone kept their places.
+fn as_written_now(state: &Value) -> Cow<'_, Value> {
+    let renewed = || serde_json::to_value(serde_json::from_value::<Checkpoint>(state.clone()).ok()?).ok();
+    let old = state.get("instances").is_some_and(Value::is_array);
+    old.then(renewed).flatten().map_or(Cow::Borrowed(state), Cow::Owned)
 }
 
 /// Records are made of what JSON can hold.

@@ -148,8 +148,9 @@ fn under_way(state: &Value) -> Vec<(Attempt, InstanceId)> {
         }
     }
     let mut found = Vec::new();
-    for (number, instance) in (0..).zip(state["instances"].as_array().into_iter().flatten()) {
-        attempts(&instance["slot"], InstanceId(number), &mut found);
+    for entry in state["instances"]["living"].as_array().into_iter().flatten() {
+        let id = entry[0].as_u64().and_then(|id| u32::try_from(id).ok()).unwrap_or(0);
+        attempts(&entry[1]["slot"], InstanceId(id), &mut found);
     }
     found
 }
