@@ -3,8 +3,8 @@
 use alloc::collections::BTreeMap;
 
 use crate::{
-    Attempt, Bytes, Capacity, Class, DeviceId, InstanceId, JobId, Mode, Right, Scheduler, Tier,
-    instance::{Instance, Slot},
+    Attempt, Capacity, Class, DeviceId, InstanceId, JobId, Mode, ModelId, Right, Scheduler, Tier, Time,
+    instance::Instance,
     job::Job,
     queue::{Line, LineId},
 };
@@ -108,6 +108,38 @@ pub enum Violation {
         /// Where.
         instance: InstanceId,
     },
+    /// The guard started a grant although its share of the time was used up, or as many were under way as may be.
+    #[error(
+        "{instance} was given a guard grant while {running} of {limit} were under way and none was due before {due}"
+    )]
+    GuardTooEarly {
+        /// Where.
+        instance: InstanceId,
+        /// Guard grants under way on its device.
+        running: u32,
+        /// How many may be.
+        limit: u32,
+        /// When the next was due.
+        due: Time,
+    },
+    /// The account of the guard's share cannot be right: a grant is under way that it would not have allowed.
+    #[error("the guard's account of {device} has its next grant at {next}, but one began at {began}")]
+    GuardAccount {
+        /// The device.
+        device: DeviceId,
+        /// When the next grant may begin.
+        next: Time,
+        /// When the one under way began.
+        began: Time,
+    },
+    /// Bytes are owed to a load of a model that has them.
+    #[error("{model} waits for memory of {device}, where it has some already")]
+    OwedTwice {
+        /// The model.
+        model: ModelId,
+        /// The device.
+        device: DeviceId,
+    },
     /// More loads of a device are under way than may be.
     #[error("{device} has {loading} loads under way, {limit} may be")]
     TooManyLoads {
@@ -118,72 +150,6 @@ pub enum Violation {
         /// How many may be.
         limit: u32,
     },
-}
-
-/// Decisions that break a rule cannot be seen afterwards, so each is looked at when it is made, on its own grounds.
-impl Scheduler {
-    fn break_rule(&mut self, violation: Violation) {
-        self.broken.get_or_insert(violation);
-    }
-
-    /// Invariant 1: an instance with steps in flight is never stopped.
-    pub(crate) fn audit_stop(&mut self, instance: InstanceId) {
-        let running = self.instances[instance].slot.running().len() as u64;
-        if running > 0 {
-            self.break_rule(Violation::StoppedBusy { instance, running });
-        }
-    }
-
-    /// Invariant 2: what is booked and foreign is within the budget when a load is decided, the load included. An operator's
-    /// load is not decided here.
-    pub(crate) fn audit_load(&mut self, instance: InstanceId, device: DeviceId) {
-        let Some(budget) = self.budget(device) else { return };
-        let booked = self.instances[instance].booked;
-        let short = self.committed(device).minus(budget);
-        if short > Bytes::ZERO && booked > Bytes::ZERO {
-            self.break_rule(Violation::Overcommitted { instance, device, short: short.get() });
-        }
-        let instances = self.devices[device.index()].instances.iter();
-        let loading = instances.filter(|id| matches!(self.instances[**id].slot, Slot::Loading { .. })).count();
-        let limit = self.configuration.devices[device.index()].parallel_loads.max(1);
-        if loading > limit as usize {
-            self.break_rule(Violation::TooManyLoads { device, loading: loading as u32, limit });
-        }
-    }
-
-    /// Invariants 6 and 9: pinned models are never victims, hot ones not of lower classes, and none goes in vain.
-    pub(crate) fn audit_eviction(&mut self, victims: &[InstanceId], class: Class, missing: Bytes) {
-        let freed = |victim: &InstanceId| u128::from(self.instances[*victim].booked.get());
-        let all: u128 = victims.iter().map(freed).sum();
-        let needless = victims.iter().find(|victim| all - freed(victim) >= u128::from(missing.get()));
-        let needless = needless.map(|&instance| Violation::NeedlessVictim { instance });
-        let wrong = victims.iter().find_map(|&instance| match (self.tier(instance), class) {
-            (Tier::Pinned, _) | (Tier::Hot, Class::Background | Class::Batch) => {
-                Some(Violation::WrongVictim { instance, tier: self.tier(instance), class })
-            }
-            (Tier::Hot | Tier::Cold, _) => None,
-        });
-        if let Some(violation) = wrong.or(needless) {
-            self.break_rule(violation);
-        }
-    }
-
-    /// Invariant 4: outside of guard grants no lower step starts in interactive mode, nor while a higher one waits for the
-    /// instance.
-    pub(crate) fn audit_grant(&mut self, instance: InstanceId, class: Class, right: Right, line: LineId) {
-        let data = &self.instances[instance];
-        let device = &self.devices[data.device.index()];
-        let interactive = device.mode == Mode::Interactive || device.interactive > 0;
-        let higher = match right {
-            Right::Order => self.higher_waits(data, class),
-            Right::Guard | Right::Turn => self.head(data, Class::Interactive).is_some(),
-        };
-        if (higher || (interactive && right != Right::Guard))
-            && let Some(job) = self.lines[line.index()].class(class).first()
-        {
-            self.break_rule(Violation::OutOfTurn { job, class, instance });
-        }
-    }
 }
 
 impl Scheduler {
@@ -198,6 +164,7 @@ impl Scheduler {
         self.check_devices()?;
         self.check_counts()?;
         self.check_books()?;
+        self.check_pending()?;
         self.check_work_conservation()
     }
 
@@ -347,9 +314,14 @@ impl Scheduler {
             let guards = grants().filter(|grant| grant.right == Right::Guard).count();
             agree("guard grants of a device", device.guards, guards as u32)?;
             let limit = device.guard_limit;
+            let id = DeviceId(number as u32);
             if device.guards > limit {
-                let device = DeviceId(number as u32);
-                return Err(Violation::GuardParallel { device, running: guards as u32, limit });
+                return Err(Violation::GuardParallel { device: id, running: guards as u32, limit });
+            }
+            // Where they follow one another, nothing has been charged since the one under way began.
+            let alone = grants().find(|grant| grant.right == Right::Guard && limit == 1);
+            if let Some(began) = alone.map(|grant| grant.start).filter(|&began| began < device.guard_next) {
+                return Err(Violation::GuardAccount { device: id, next: device.guard_next, began });
             }
         }
         Ok(())

@@ -27,6 +27,9 @@ pub(crate) struct Instance {
     pub held: Option<Time>,
     /// The memory it is believed to hold; a reservation while it loads.
     pub booked: Bytes,
+    /// What it was measured to hold when its load ended.
+    #[serde(default)]
+    pub loaded: Option<Bytes>,
     /// Since when it has been seen to use less than is booked, and how much.
     pub lower: Option<Lower>,
     /// The highest class of the jobs that it was loaded for.

@@ -65,12 +65,19 @@ impl Instances {
         self.living -= usize::from(known.is_some());
     }
 
+    /// The instance of an id, if it lives.
     #[inline]
     pub fn get(&self, id: InstanceId) -> Option<&Instance> {
         match self.places.get(self.place(id)) {
             Some(place) => place.as_deref(),
             None => self.elder(id),
         }
+    }
+
+    /// The same for one that is no elder: where every instance stays for good, that is each.
+    #[inline]
+    pub fn recent(&self, id: InstanceId) -> Option<&Instance> {
+        self.places.get(self.place(id))?.as_deref()
     }
 
     #[inline]
@@ -279,6 +286,7 @@ mod tests {
             lines: Vec::new(),
             held: None,
             booked: Bytes::ZERO,
+            loaded: None,
             lower: None,
             loaded_for: Class::Batch,
             guarded: Guarded::No,

@@ -13,6 +13,7 @@ extern crate alloc;
 
 mod admission;
 mod arrivals;
+mod audit;
 mod check;
 mod configuration;
 mod device;

@@ -45,6 +45,7 @@ impl Scheduler {
             lines: Vec::new(),
             held: None,
             booked: Bytes::ZERO,
+            loaded: None,
             lower: None,
             loaded_for: Class::Batch,
             guarded: Guarded::No,

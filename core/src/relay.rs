@@ -29,7 +29,7 @@ impl Scheduler {
     /// Where the short way leads, where it is open.
     #[inline]
     pub(crate) fn short_way(&self, attempt: Attempt, id: InstanceId) -> Option<ShortWay> {
-        let instance = self.instances.get(id)?;
+        let instance = self.instances.recent(id)?;
         let ([line], Slot::Ready { running }) = (&instance.lines[..], &instance.slot) else { return None };
         let open = matches!(running[..], [Running { attempt: own, class: Class::Interactive, right: Right::Order, .. }] if own == attempt)
             && matches!(instance.capacity, Capacity::Batch { .. })

@@ -29,7 +29,7 @@ impl Scheduler {
             self.lapse_releases(id, effects);
             self.lapse_freeze(id, effects);
             self.lapse_pressure(id, effects);
-            self.shrink(id);
+            self.shrink(id, effects);
             self.relieve(id, effects);
             self.lapse_idle(id, effects);
         }

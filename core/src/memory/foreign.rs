@@ -80,17 +80,18 @@ impl Scheduler {
                 instance.lower = None;
             }
         }
-        self.shrink(snapshot.device);
+        self.shrink(snapshot.device, effects);
     }
 
     /// Believes of every instance of a device that has used less for long enough that it does. What fell further meanwhile has
     /// been seen so low since the latest reading: there may be none after it, since a monitor is silent when nothing changes.
-    pub(crate) fn shrink(&mut self, device: DeviceId) {
+    pub(crate) fn shrink(&mut self, device: DeviceId, effects: &mut Effects) {
         let ids: Vec<InstanceId> = self.devices[device.index()].instances.clone();
         for id in ids {
             let lower = self.instances[id].lower;
             if let Some(lower) = lower.filter(|lower| self.now >= lower.since.after(LOWER_FOR)) {
                 self.book(id, lower.most);
+                self.measured_less(id, lower.most, effects);
                 self.instances[id].lower = lower.latest.map(|(since, most)| Lower { since, most, latest: None });
             }
         }

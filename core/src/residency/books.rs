@@ -87,7 +87,7 @@ impl Scheduler {
         self.devices[id.index()].books.sums.unwrap_or_else(|| self.add_up(id))
     }
 
-    fn add_up(&self, id: DeviceId) -> Sums {
+    pub(crate) fn add_up(&self, id: DeviceId) -> Sums {
         let device = &self.devices[id.index()];
         let left = device.memory.leftovers.iter().fold(Bytes::ZERO, |sum, one| sum.plus(one.bytes));
         let mut sums = Sums { booked: left, coming: left, pinned: Bytes::ZERO, guarded: Guarded::No };

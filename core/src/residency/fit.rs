@@ -130,6 +130,16 @@ impl Scheduler {
         }
     }
 
+    /// An instance has stayed lower than what was measured: what it had grown since its load is not reserved for the next one.
+    pub(crate) fn measured_less(&mut self, id: InstanceId, bytes: Bytes, effects: &mut Effects) {
+        let instance = &self.instances[id];
+        let (model, device, loaded) = (instance.model, instance.device, instance.loaded.unwrap_or(Bytes::ZERO));
+        let known = self.needs(model, device).and_then(|needs| needs.measured);
+        if known.is_some_and(|known| known > bytes.max(loaded)) {
+            self.measured(id, bytes.max(loaded), effects);
+        }
+    }
+
     /// Has everything that was learned of a model on a device kept over restarts.
     pub(crate) fn store_profile(&mut self, model: ModelId, device: DeviceId, effects: &mut Effects) {
         let factor = self.factors.entry(model, device);

@@ -98,6 +98,7 @@ impl Scheduler {
             needs.load_time = took;
         }
         if let Some(bytes) = footprint {
+            self.instances[id].loaded = Some(bytes);
             self.book(id, bytes);
             self.measured(id, bytes, effects);
         }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Bytes, Class, DeviceId, Effects, JobId, ModelId, Note, Scheduler};
+use crate::{Bytes, Class, DeviceId, Effects, JobId, ModelId, Note, Scheduler, Violation, check::agree};
 
 /// A load that waits for memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,6 +83,21 @@ impl Scheduler {
         for state in &mut self.models {
             state.evicted_for = state.evicted_for.filter(|&known| known != (id, model));
         }
+    }
+
+    /// Whether each load that waits for memory is owed what its model needs there, once, and has nothing there yet.
+    pub(crate) fn check_pending(&self) -> Result<(), Violation> {
+        for (number, device) in self.devices.iter().enumerate() {
+            let id = DeviceId(number as u32);
+            for (at, one) in device.pending.iter().enumerate() {
+                let again = device.pending[..at].iter().any(|other| other.model == one.model);
+                if again || self.has_instance(one.model, id) {
+                    return Err(Violation::OwedTwice { model: one.model, device: id });
+                }
+                agree("bytes owed to a load", one.needs.get(), self.need(one.model, id).get())?;
+            }
+        }
+        Ok(())
     }
 
     /// Drops the pending loads that no waiting job wants any more; whether there were any, or some that only a lower class

@@ -262,7 +262,7 @@ impl Scheduler {
                 if !self.loads_are_full(device) {
                     let load = Load { model, device, class: by.class, guarded };
                     let instance = self.begin_load(load, effects)?;
-                    self.audit_load(instance, device);
+                    self.audit_load(instance, device, (by.class, by.job));
                     self.await_load(by, device, expected);
                     return Some(WaitReason::Loading { instance });
                 }
@@ -347,7 +347,7 @@ impl Scheduler {
         {
             let load = Load { model, device, class: by.class, guarded };
             if let Some(instance) = self.begin_load(load, effects) {
-                self.audit_load(instance, device);
+                self.audit_load(instance, device, (by.class, by.job));
             }
         }
     }

@@ -122,8 +122,14 @@ impl Scheduler {
     /// A load for which memory is being freed stays wanted while it is held up for other reasons: its victims would have gone in
     /// vain.
     fn keep_wanted(&mut self, device: DeviceId, by: &Wanting) {
-        let pending = self.devices[device.index()].pending.iter_mut();
-        pending.filter(|one| by.models.contains(&one.model)).for_each(|one| one.claim(by.class, by.job));
+        for &model in &by.models {
+            let needs = self.need(model, device);
+            let mut pending = self.devices[device.index()].pending.iter_mut();
+            if let Some(one) = pending.find(|one| one.model == model) {
+                one.claim(by.class, by.job);
+                one.needs = needs;
+            }
+        }
     }
 
     pub(crate) fn way_by_memory(&mut self, device: DeviceId, by: &Wanting, means: Means) -> Way {

@@ -70,3 +70,39 @@ fn one_that_falls_twice_is_booked_with_the_less_in_the_end() {
     machine.run_until(18_000);
     assert_eq!(booked(&machine), 6000);
 }
+
+/// What is kept over restarts of the model's memory, in the order in which it was learned.
+fn learned(machine: &Machine) -> Vec<u64> {
+    let profiles = machine.world.log.iter().filter_map(|effect| match effect {
+        Effect::Learned(profile) => profile.footprint,
+        _other_effect => None,
+    });
+    profiles.map(|bytes| bytes.get() >> 20).collect()
+}
+
+#[test]
+fn what_it_had_grown_is_not_reserved_for_the_next_load_once_it_has_stayed_lower() {
+    let mut machine = loaded();
+    falls_to(&mut machine, 3000, 12_000);
+    assert_eq!((booked(&machine), learned(&machine)), (12_000, vec![12_000]));
+    falls_to(&mut machine, 4000, 10_000);
+    machine.run_until(13_999);
+    assert_eq!(learned(&machine), [12_000]);
+    machine.run_until(14_000);
+    assert_eq!((booked(&machine), learned(&machine)), (10_000, vec![12_000, 10_000]));
+}
+
+#[test]
+fn the_next_load_reserves_no_less_than_the_last_one_took() {
+    let mut machine = loaded();
+    falls_to(&mut machine, 3000, 12_000);
+    falls_to(&mut machine, 4000, 7000);
+    machine.run_until(14_000);
+    assert_eq!((booked(&machine), learned(&machine)), (7000, vec![12_000, 9000]));
+    machine.input(Input::Operator(Request::Unload { instance: InstanceId(0) }));
+    machine.submit_at(20_000, request(0, Class::Background));
+    machine.run_until(21_000);
+    let reserved =
+        |effect: &Effect<_>| matches!(effect, Effect::Load { reservation, .. } if reservation.get() >> 20 == 9000);
+    assert_eq!(machine.world.log.iter().filter(|effect| reserved(effect)).count(), 2);
+}

@@ -1,5 +1,6 @@
 //! The policy, told as stories and searched by random worlds.
 
+mod accounts;
 mod admission;
 mod batching;
 mod bounds;
