@@ -99,6 +99,6 @@ fn only_grant(instance: &mut Instance) -> Option<&mut Running> {
             [only] => Some(only),
             _ => None,
         },
-        Slot::Loading { .. } | Slot::Draining { .. } | Slot::Stopping { .. } | Slot::Gone => None,
+        Slot::Loading { .. } | Slot::Draining { .. } | Slot::Stopping { .. } => None,
     }
 }
