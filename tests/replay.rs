@@ -175,7 +175,7 @@ fn a_journal_in_which_instances_stand_in_lists_replays() {
             let instances = &mut record["checkpoint"]["state"]["instances"];
             let living = instances["living"].as_array().expect("a list").iter();
             *instances = living.map(|pair| pair[1].clone()).collect();
-            assert_eq!(instances.as_array().map(Vec::len), Some(2), "nobody is gone here");
+            assert_eq!(instances.as_array().map(Vec::len), Some(4), "nobody is gone here");
             instances[0]["booked"] = serde_json::from_str(damage).expect("a number");
             format!("{record}\n")
         })

@@ -83,10 +83,10 @@ impl Instances {
     #[inline]
     pub fn get_mut(&mut self, id: InstanceId) -> Option<&mut Instance> {
         let place = self.place(id);
-        if place >= self.places.len() {
-            return self.elder_mut(id);
+        match self.places.get_mut(place) {
+            Some(place) => place.as_deref_mut(),
+            None => elder_mut(&mut self.elders, id),
         }
-        self.places.get_mut(place)?.as_deref_mut()
     }
 
     /// Those that live, in the order of their ids.
@@ -117,13 +117,9 @@ impl Instances {
     }
 
     #[cold]
+    #[inline(never)]
     fn elder(&self, id: InstanceId) -> Option<&Instance> {
         self.elders.get(&id).map(|elder| &**elder)
-    }
-
-    #[cold]
-    fn elder_mut(&mut self, id: InstanceId) -> Option<&mut Instance> {
-        self.elders.get_mut(&id).map(|elder| &mut **elder)
     }
 
     fn push(&mut self, place: Option<Box<Instance>>) {
@@ -161,9 +157,9 @@ impl Index<InstanceId> for Instances {
 
     #[inline]
     fn index(&self, id: InstanceId) -> &Instance {
-        match self.get(id) {
-            Some(instance) => instance,
-            None => absent(id),
+        match self.places.get(self.place(id)) {
+            Some(Some(instance)) => instance,
+            Some(None) | None => self.elder(id).unwrap_or_else(|| absent(id)),
         }
     }
 }
@@ -171,11 +167,18 @@ impl Index<InstanceId> for Instances {
 impl IndexMut<InstanceId> for Instances {
     #[inline]
     fn index_mut(&mut self, id: InstanceId) -> &mut Instance {
-        match self.get_mut(id) {
-            Some(instance) => instance,
-            None => absent(id),
+        let place = self.place(id);
+        match self.places.get_mut(place) {
+            Some(Some(instance)) => instance,
+            Some(None) | None => elder_mut(&mut self.elders, id).unwrap_or_else(|| absent(id)),
         }
     }
+}
+
+#[cold]
+#[inline(never)]
+fn elder_mut(elders: &mut BTreeMap<InstanceId, Box<Instance>>, id: InstanceId) -> Option<&mut Instance> {
+    elders.get_mut(&id).map(|elder| &mut **elder)
 }
 
 #[cold]

@@ -60,13 +60,23 @@ impl Scheduler {
 
     #[inline]
     pub(crate) fn next_wake(&self) -> Option<Time> {
+        if self.residency == Residency::Managed || self.holding == Holding::Yes || self.lower_queued() > 0 {
+            return self.earliest_due();
+        }
+        let wake = self.expiry.first();
+        if self.unengaged == 0 { wake } else { earlier(wake, self.disengaged_due()) }
+    }
+
+    /// What is due first where anything may be.
+    #[inline(never)]
+    fn earliest_due(&self) -> Option<Time> {
         let mut wake = self.expiry.first();
         if self.residency == Residency::Managed {
             wake = earlier(wake, self.memory_due());
         }
         let lower = self.lower_queued() > 0;
         if !lower && self.holding == Holding::No {
-            return if self.unengaged == 0 { wake } else { earlier(wake, self.disengaged_due()) };
+            return earlier(wake, self.disengaged_due());
         }
         for (number, device) in self.devices.iter().enumerate() {
             let id = DeviceId(number as u32);
