@@ -151,8 +151,8 @@ impl Scheduler {
         effects.push(Effect::Stop { attempt, instance: id, cause });
     }
 
-    /// The process of an instance is gone, and nobody refers to it any more: it is forgotten. Its memory is awaited under its
-    /// id alone.
+    /// The process of an instance is gone, and it is forgotten. Its memory is awaited under its id alone, and lines and reasons
+    /// that name the id find nobody.
     pub(crate) fn gone(&mut self, id: InstanceId, effects: &mut Effects) {
         self.await_release(id, effects);
         let instance = &self.instances[id];

@@ -371,7 +371,7 @@ impl Scheduler {
         for (at, (target, _)) in self.touched.heads.iter().enumerate() {
             known(format_args!("touched.heads.{at}"), *target as usize, self.targets.len())?;
         }
-        // Where those that held are gone, it may say so for longer.
+        // States of the list form may say so for longer than anybody may hold.
         if self.holding == Holding::No && self.holds() == Holding::Yes {
             return Err(contradiction(format_args!("holding"), "it is not what the capacities say"));
         }

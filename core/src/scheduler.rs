@@ -195,12 +195,9 @@ impl Scheduler {
         self.wake = self.next_wake();
     }
 
-    /// From now on models come and go, and the planner has everything to look at.
+    /// From now on models come and go. The planner has everything to look at, as it has had from the start.
     pub(crate) fn manage_models(&mut self) {
-        if self.residency == Residency::Fixed {
-            self.residency = Residency::Managed;
-            self.touched.all = true;
-        }
+        self.residency = Residency::Managed;
     }
 
     /// Has the planner look at what was touched, where models come and go.
@@ -279,6 +276,7 @@ impl Scheduler {
             return effects.note(Note::Ignored { cause: Nonsense::UnsoundConfiguration });
         }
         self.phase = Phase::Begun;
+        self.touched.all = true;
         self.configuration = started.configuration.clone();
         self.add_devices();
         self.factors = Factors::stored(&started.profiles);

@@ -94,8 +94,6 @@ pub enum Stage {
     Draining,
     /// Its process ends.
     Stopping,
-    /// Its process is gone.
-    Gone,
 }
 
 /// The jobs of a class that wait in one place.

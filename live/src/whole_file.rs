@@ -62,7 +62,23 @@ pub fn replace(path: &Path, bytes: &[u8], readers: Readers, outlasts: Outlasts) 
     if written.is_err() {
         drop(fs::remove_file(&part));
     }
-    written
+    written?;
+    match outlasts {
+        Outlasts::TheProgram => Ok(()),
+        Outlasts::PowerLoss => settle_name(&path),
+    }
+}
+
+/// Waits until the folder of a file knows it by its name after a loss of power, where folders can be waited for.
+#[cfg(unix)]
+fn settle_name(path: &Path) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::File::open(folder)?.sync_all()
+}
+
+#[cfg(not(unix))]
+fn settle_name(_path: &Path) -> io::Result<()> {
+    Ok(())
 }
 
 /// Where a path leads, over a link to nothing too.

@@ -24,7 +24,7 @@ impl Replay {
         let Stage::Following(follower) = &self.stage else { return Ok(None) };
         let ours = serde_json::to_value(follower.scheduler().checkpoint());
         let ours = ours.map_err(|cause| ReplayError::Checkpoint { line, cause })?;
-        let state = as_written_now(state);
+        let state = as_written_now(state, &ours);
         let Some((path, theirs, ours)) = first_difference(&state, &ours) else {
             self.tally.checkpoints += 1;
             return Ok(None);
@@ -76,11 +76,21 @@ impl Replay {
 }
 
 /// A recorded state in the form in which states are written now: once its instances stood in a list, in which those that were
-/// gone kept their places.
-fn as_written_now(state: &Value) -> Cow<'_, Value> {
+/// gone kept their places. What their loads took was not written then; that is believed of ours.
+fn as_written_now<'a>(state: &'a Value, ours: &Value) -> Cow<'a, Value> {
+    if !state.get("instances").is_some_and(Value::is_array) {
+        return Cow::Borrowed(state);
+    }
     let renewed = || serde_json::to_value(serde_json::from_value::<Checkpoint>(state.clone()).ok()?).ok();
-    let old = state.get("instances").is_some_and(Value::is_array);
-    old.then(renewed).flatten().map_or(Cow::Borrowed(state), Cow::Owned)
+    let Some(mut renewed) = renewed() else { return Cow::Borrowed(state) };
+    let living = renewed.pointer_mut("/instances/living").and_then(Value::as_array_mut);
+    for (at, entry) in living.into_iter().flatten().enumerate() {
+        let loaded = ours.pointer(&format!("/instances/living/{at}/1/loaded"));
+        if let (Some(instance), Some(loaded)) = (entry.pointer_mut("/1").and_then(Value::as_object_mut), loaded) {
+            instance.insert("loaded".to_owned(), loaded.clone());
+        }
+    }
+    Cow::Owned(renewed)
 }
 
 /// Records are made of what JSON can hold.

@@ -227,7 +227,7 @@ const PARTS: u64 = 16;
 fn loaded(client: &Operator, name: &str) -> Result<Option<Resident>, Failure> {
     let status = client.status()?;
     let mut residents = status.devices.into_iter().flat_map(|device| device.residents);
-    Ok(residents.find(|one| one.model == name && one.stage != "gone"))
+    Ok(residents.find(|one| one.model == name))
 }
 
 /// Why a load did not end as it should: the daemon's last lines about the model say.

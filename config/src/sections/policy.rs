@@ -54,8 +54,12 @@ pub(crate) static POLICY: Form = Form::new(
         .or("\"shared\""),
         Key::new("classes", Shape::Table(&CLASSES), "rules per class"),
         Key::scalar("min_residency", Scalar::Span, "a model loaded for lower classes stays so long").or("\"30s\""),
-        Key::scalar("interactive_turn", Scalar::Span, "turn of a model that does not fit beside another; 0s: off")
-            .or("\"2s\""),
+        Key::scalar(
+            "interactive_turn",
+            Scalar::Span,
+            "turn of a model that does not fit beside another; 0s: only as long as an older request waits for it",
+        )
+        .or("\"2s\""),
         Key::scalar("interactive_gap", Scalar::Span, "a turn ends after so long without interactive work")
             .or("\"250ms\""),
         Key::scalar("eviction", Scalar::Word(&["cost", "lru"]), "how victims are chosen").or("\"cost\""),

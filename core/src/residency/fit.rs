@@ -133,7 +133,9 @@ impl Scheduler {
     /// An instance has stayed lower than what was measured: what it had grown since its load is not reserved for the next one.
     pub(crate) fn measured_less(&mut self, id: InstanceId, bytes: Bytes, effects: &mut Effects) {
         let instance = &self.instances[id];
-        let (model, device, loaded) = (instance.model, instance.device, instance.loaded.unwrap_or(Bytes::ZERO));
+        let (model, device) = (instance.model, instance.device);
+        // Where nobody saw what the load took, a low reading may be of a pause in which the process holds less than it loads with.
+        let Some(loaded) = instance.loaded else { return };
         let known = self.needs(model, device).and_then(|needs| needs.measured);
         if known.is_some_and(|known| known > bytes.max(loaded)) {
             self.measured(id, bytes.max(loaded), effects);

@@ -8,7 +8,7 @@ use windtunnel_core::{Attempt, Class, DeviceId, Finish, Grant, GrantedStep, Inst
 use super::telling::Teller;
 use crate::Endpoint;
 
-/// What whoever brought a job is told. Small, since everybody who waits has room for some.
+/// What whoever brought a job is told. Small, since a crowd may be told at once.
 #[derive(Clone, Debug)]
 pub enum Told {
     /// It is admitted, or about to be refused.

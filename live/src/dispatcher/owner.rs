@@ -162,6 +162,9 @@ impl<W: Send + Sync, R: Log, T: Runtimes> Owner<W, R, T> {
     /// The next message; `None`: a timer is due before there is one. When nobody is left to say anything it is closed.
     fn next(&mut self, inbox: &Receiver<Message<W>>) -> Option<Message<W>> {
         if !self.own.is_empty() {
+            if self.scheduler.wake_at().is_some_and(|at| at <= self.clock.now()) {
+                return None;
+            }
             return inbox.try_recv().ok().or_else(|| self.own.pop_front().map(Message::Fact));
         }
         loop {

@@ -68,7 +68,6 @@ fn stage(stage: Stage) -> &'static str {
         Stage::Ready => "ready",
         Stage::Draining => "draining",
         Stage::Stopping => "stopping",
-        Stage::Gone => "gone",
     }
 }
 

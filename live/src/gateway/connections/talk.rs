@@ -117,7 +117,8 @@ impl Talk {
         }
     }
 
-    /// Takes hyper's connection apart where its request waits and nothing is on its way to the client.
+    /// Takes hyper's connection apart where its request waits and nothing is on its way to the client. Hyper tries to send what
+    /// it has before it says that it waits, so what it still has the socket would not take, and then the socket owes something.
     fn wait(&mut self) -> Option<Waiting> {
         if self.socket.owes() {
             return None;
@@ -179,6 +180,7 @@ impl Future for Talk {
                     talk.stage = Stage::Over;
                     return Poll::Ready(Over::Left);
                 }
+                // Nobody asks again, and there is nobody to say farewell to.
                 Stage::Over => return Poll::Ready(Over::Left),
             }
         }

@@ -77,7 +77,7 @@ pub struct Calm {
 /// So many steps at one moment mean that time stands still.
 const STANDSTILL: u64 = 50_000;
 
-/// So many steps make up no world that gets on: they are a few hundred as a rule, and loads or grants that bring nothing
+/// So many steps make up no world that gets on: they are some 600 as a rule, and loads or grants that bring nothing
 /// repeat themselves long before a job is too late.
 const MOST: u64 = 300_000;
 
@@ -155,7 +155,8 @@ impl<'a> Auditor<'a> {
             return Err(Breach::new("time goes on", format!("{STANDSTILL} steps at {t}, the last for {input:?}")));
         }
         if self.tally.steps == MOST {
-            return Err(book.endless(&format!("at {t}, after {MOST} steps")));
+            let left = book.jobs.in_flight();
+            return Err(Breach::new("a world gets on", format!("{MOST} steps by {t}, and {left} jobs have not ended")));
         }
         book.hear(input)?;
         for effect in effects {
