@@ -4,7 +4,8 @@
 //! What is queued before the job fills ceil(q_c / Bmax) batches for each class c, so it starts after the rest of the
 //! earliest batch under way and ceil(sum_c ceil(q_c / Bmax) / k) times T, and its own inputs take ceil(s / (Bmax k)) times T.
 //! With slots: N slots are free at r_1 <= .. <= r_N; behind q steps of mean service S it starts at r_(1 + q mod N) +
-//! floor(q / N) S. Nothing is promised to jobs admitted earlier with later deadlines, nor to lower classes.
+//! floor(q / N) S. Queues count jobs and inputs, so n jobs with m inputs are taken for max(n, ceil(m / chunk)) steps alike. Nothing is
+//! promised to jobs admitted earlier with later deadlines, nor to lower classes.
 
 use alloc::vec::Vec;
 
@@ -75,7 +76,7 @@ impl Scheduler {
         if instances.clone().any(|one| one.free() > 0) {
             return self.now.after(own);
         }
-        let batches: u64 = self.before(job.class, rank, instances).map(|weight| weight.div_ceil(most)).sum();
+        let batches: u64 = self.before(job.class, rank, instances).map(|ahead| ahead.inputs.div_ceil(most)).sum();
         earliest.after(cycle.times(batches.div_ceil(k))).after(own)
     }
 
@@ -87,11 +88,18 @@ impl Scheduler {
     ) -> Option<Time> {
         let mut releases: Vec<Time> = instances.clone().flat_map(|one| self.releases(one, job.class)).collect();
         releases.sort_unstable();
-        let queued: u64 = self.before(job.class, rank, instances.clone()).sum();
-        let service = instances.clone().map(|one| self.step_time(one, job, job.weight_of(0))).max()?;
+        let time = |weight| instances.clone().map(|one| self.step_time(one, job, weight)).max();
+        let chunk = u64::from(self.policy().embedding_chunk.max(1));
+        let (mut steps, mut inputs) = (0_u64, 0_u64);
+        for ahead in self.before(job.class, rank, instances.clone()) {
+            steps += ahead.jobs.max(ahead.inputs.div_ceil(chunk));
+            inputs += ahead.inputs;
+        }
         let count = releases.len() as u64;
-        let first = *releases.get((queued.checked_rem(count)?) as usize)?;
-        Some(first.after(service.times(queued / count)).after(service.times(u64::from(job.steps).div_ceil(count))))
+        let first = *releases.get((steps.checked_rem(count)?) as usize)?;
+        let mean = u32::try_from(inputs.div_ceil(steps.max(1))).unwrap_or(u32::MAX);
+        let own = time(job.weight_of(0))?.times(u64::from(job.steps).div_ceil(count));
+        Some(first.after(time(mean)?.times(steps / count)).after(own))
     }
 
     /// When each slot that a class may use is free: it leaves those that are reserved to others, and they are the first that
@@ -116,19 +124,24 @@ impl Scheduler {
         }
     }
 
-    /// The queued weight that is served before a job of this class and rank, for its own class and each higher one, over the
-    /// lines that these instances serve.
+    /// What is queued and served before a job of this class and rank, for its own class and each higher one, over the lines
+    /// that these instances serve.
     fn before<'a>(
         &self,
         class: Class,
         rank: Rank,
         instances: impl Iterator<Item = &'a Instance> + Clone,
-    ) -> impl Iterator<Item = u64> {
-        let mut weights = [0_u64; 3];
+    ) -> impl Iterator<Item = Ahead> {
+        let mut ahead = [Ahead::default(); 3];
         let mut count = |line: LineId| {
             for other in Class::ALL.into_iter().filter(|&other| other <= class) {
                 let queue = self.lines[line.index()].class(other);
-                weights[other.index()] += if other == class { queue.weight_before(rank) } else { queue.weight() };
+                let (jobs, inputs) = (queue.len() as u64, queue.weight());
+                let before = if other == class { queue.weight_before(rank) } else { inputs };
+                let sum = &mut ahead[other.index()];
+                sum.inputs += before;
+                // The index knows only the inputs before a rank: the jobs are taken to be as many in proportion.
+                sum.jobs += (u128::from(jobs) * u128::from(before)).div_ceil(u128::from(inputs.max(1))) as u64;
             }
         };
         for (number, instance) in instances.clone().enumerate() {
@@ -150,8 +163,15 @@ impl Scheduler {
                 }
             }
         }
-        weights.into_iter()
+        ahead.into_iter()
     }
+}
+
+/// What is queued before a job: jobs, and the inputs that still wait in them.
+#[derive(Clone, Copy, Default)]
+struct Ahead {
+    jobs: u64,
+    inputs: u64,
 }
 
 /// T = ceil(k / sum_i 1/T_i): the time in which k unequal instances take one batch each on average.

@@ -1,13 +1,14 @@
 //! What the planner adds up once for all heads of a pass, so that a head costs no more where many models are loaded: sums over
 //! the instances of a device, and searches for victims that found too little.
 //!
-//! A younger head of the same class finds no more than an older one did, so it is not searched for again. Both hold while
+//! A head of the same class that is younger and has waited less finds no more than another did, so it is not searched for
+//! again. Both hold while
 //! nothing of a device changes: a load that begins and an eviction have them made anew, and outside of a pass nothing is kept.
 
 use crate::{
     Bytes, Class, DeviceId, InstanceId, JobId, Scheduler, Time, Violation,
     instance::Slot,
-    residency::{pending::Guarded, victims::Relief},
+    residency::{pending::Guarded, plan::Wanting, victims::Relief},
 };
 
 /// What is kept for a device during a pass.
@@ -51,6 +52,7 @@ pub(super) enum Open {
 #[derive(Clone, Copy, Debug)]
 struct Fruitless {
     job: JobId,
+    progress: Time,
     most: Bytes,
     until: Option<Time>,
 }
@@ -106,17 +108,18 @@ impl Scheduler {
         sums
     }
 
-    /// What is known from an older head: victims do not free so much.
-    pub(super) fn known_relief(&self, id: DeviceId, search: Search, job: JobId, missing: u64) -> Option<Relief> {
+    /// What is known from a head that was older and had waited longer: victims do not free so much.
+    pub(super) fn known_relief(&self, id: DeviceId, search: Search, by: &Wanting, missing: u64) -> Option<Relief> {
         let known = self.devices[id.index()].books.fruitless[search as usize]?;
-        (known.job <= job && known.most.get() < missing).then_some(Relief::NotYet(known.most, known.until))
+        let before = known.job <= by.job && known.progress <= by.progress;
+        (before && known.most.get() < missing).then_some(Relief::NotYet(known.most, known.until))
     }
 
     /// Victims free only so much for a head.
-    pub(super) fn keep_fruitless(&mut self, id: DeviceId, search: Search, job: JobId, relief: &Relief) {
+    pub(super) fn keep_fruitless(&mut self, id: DeviceId, search: Search, by: &Wanting, relief: &Relief) {
         let books = &mut self.devices[id.index()].books;
         if let (Some(_), &Relief::NotYet(most, until)) = (books.sums, relief) {
-            books.fruitless[search as usize] = Some(Fruitless { job, most, until });
+            books.fruitless[search as usize] = Some(Fruitless { job: by.job, progress: by.progress, most, until });
         }
     }
 

@@ -111,7 +111,6 @@ impl Scheduler {
                 let lower = instance.loaded_for > Class::Interactive && !wanted;
                 if by.class == Class::Interactive && lower { Verdict::May(Grade::Loading) } else { Verdict::Never }
             }
-            Slot::Ready { .. } if self.is_awaited(instance.model, by) => Verdict::Never,
             Slot::Ready { .. } => match by.class {
                 Class::Interactive => self.for_interactive(id),
                 Class::Background => self.for_background(id),
@@ -121,12 +120,9 @@ impl Scheduler {
         }
     }
 
-    /// Whether work of a higher class waits for a model: what was loaded for somebody is not taken away before he has used
-    /// it. Batch work that is long overdue asks nobody.
-    fn is_awaited(&self, model: crate::ModelId, by: &Wanting) -> bool {
-        let mut higher = Class::ALL.into_iter().filter(|&class| class < by.class);
-        let overdue = by.class == Class::Batch && self.is_long_overdue(by);
-        !overdue && higher.any(|class| self.models[model.index()].awaited[class.index()])
+    /// Whether work of a class waits for a model: what was loaded for somebody is not taken away before he has used it.
+    fn is_awaited(&self, model: crate::ModelId, class: Class) -> bool {
+        self.models[model.index()].awaited[class.index()]
     }
 
     fn for_interactive(&self, id: InstanceId) -> Verdict {
@@ -142,6 +138,9 @@ impl Scheduler {
 
     fn for_background(&self, id: InstanceId) -> Verdict {
         let instance = &self.instances[id];
+        if self.is_awaited(instance.model, Class::Interactive) {
+            return Verdict::Never;
+        }
         if let Some(verdict) = self.unless_cold(id) {
             return verdict;
         }
@@ -151,17 +150,31 @@ impl Scheduler {
         later_or(stays.max(turn.map_or(Time::ZERO, |turn| turn.until)), self.now)
     }
 
+    /// Batch work that is long overdue asks for nobody but those who chat.
     fn for_batch(&self, id: InstanceId, by: &Wanting) -> Verdict {
         let instance = &self.instances[id];
+        let overdue_at = self.long_overdue_at(by);
+        let overdue = overdue_at <= self.now;
+        let chat = if overdue {
+            self.head(instance, Class::Interactive).is_some()
+        } else {
+            self.is_awaited(instance.model, Class::Interactive)
+        };
+        if chat {
+            return Verdict::Never;
+        }
         if let Some(verdict) = self.unless_cold(id) {
             return verdict;
         }
         let stay = self.policy().min_residency;
         let settled = if instance.loaded_for == Class::Batch { instance.ready_at.after(stay) } else { Time::ZERO };
-        let runs = instance.slot.running().iter().any(|grant| grant.class == Class::Background);
-        let last = if runs { Some(self.now) } else { instance.last_background };
-        let kept = last.filter(|_| !self.is_long_overdue(by)).map_or(Time::ZERO, |last| last.after(stay));
-        later_or(settled.max(kept), self.now)
+        let kept = match instance.last_background {
+            _ if overdue => Time::ZERO,
+            _ if self.is_awaited(instance.model, Class::Background) => overdue_at,
+            _ if instance.slot.running().iter().any(|grant| grant.class == Class::Background) => self.now.after(stay),
+            last => last.map_or(Time::ZERO, |last| last.after(stay)),
+        };
+        later_or(settled.max(kept.min(overdue_at)), self.now)
     }
 
     /// Lower classes never evict what somebody is talking to.
@@ -193,8 +206,13 @@ impl Scheduler {
     }
 
     pub(super) fn is_long_overdue(&self, by: &Wanting) -> bool {
+        self.long_overdue_at(by) <= self.now
+    }
+
+    /// When batch work that waits will be long overdue; [`Time::MAX`]: never.
+    fn long_overdue_at(&self, by: &Wanting) -> Time {
         let patience = self.policy().batch_max_starvation;
-        !patience.is_zero() && self.now >= by.progress.after(patience)
+        if patience.is_zero() { Time::MAX } else { by.progress.after(patience) }
     }
 
     /// Lets victims go for a model.

@@ -167,14 +167,14 @@ impl Scheduler {
     /// Who could go for a head, if that frees so much.
     fn relief(&mut self, device: DeviceId, by: &Wanting, missing: u64) -> Relief {
         let search = Search::of(by.class, by.class == Class::Batch && self.is_long_overdue(by));
-        if let Some(known) = self.known_relief(device, search, by.job, missing) {
+        if let Some(known) = self.known_relief(device, search, by, missing) {
             return known;
         }
         if by.class == Class::Interactive {
             self.contest(device, by.job);
         }
         let relief = self.victims(device, by, missing);
-        self.keep_fruitless(device, search, by.job, &relief);
+        self.keep_fruitless(device, search, by, &relief);
         relief
     }
 

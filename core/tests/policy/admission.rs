@@ -127,6 +127,52 @@ fn slots_are_counted_by_their_releases() {
     assert_eq!(predicted(&world, third), Some(30), "two wait: one round of ten later");
 }
 
+fn texts(inputs: u32, ms: u64) -> Submission {
+    Submission { kind: JobKind::Embedding, inputs, ..due(ms) }
+}
+
+/// Slots on which a step takes 10 ms and 1 ms an input.
+fn slots_for_texts(order: Order) -> World {
+    let mut set = configuration(1, vec![model("m", slots(1), (10, 1), &[0])]);
+    set.policy.classes[0].admission = Admission::Deadline;
+    set.policy.classes[0].order = order;
+    World::new(set)
+}
+
+#[test]
+fn texts_before_a_job_on_slots_are_counted_in_steps() {
+    for order in [Order::Fifo, Order::Edf] {
+        let mut world = slots_for_texts(order);
+        for _ in 0..3 {
+            world.submit(texts(32, 1000));
+        }
+        let late = world.submit(texts(32, 167));
+        assert_eq!(predicted(&world, late), (order == Order::Fifo).then_some(42 * 4), "one runs and two wait");
+        let short = world.submit(texts(1, 1000));
+        assert_eq!(world.finished.get(&short), None);
+    }
+}
+
+#[test]
+fn a_short_text_behind_long_ones_waits_for_steps_of_their_length() {
+    let mut world = slots_for_texts(Order::Fifo);
+    for _ in 0..3 {
+        world.submit(texts(32, 1000));
+    }
+    let late = world.submit(texts(1, 136));
+    assert_eq!(predicted(&world, late), Some(42 * 3 + 11));
+    let fits = world.submit(texts(1, 137));
+    assert_eq!(world.finished.get(&fits), None);
+}
+
+#[test]
+fn a_job_of_many_steps_is_counted_with_all_of_them() {
+    let mut world = slots_for_texts(Order::Fifo);
+    world.submit(texts(96, 1000));
+    let late = world.submit(texts(64, 209));
+    assert_eq!(predicted(&world, late), Some(42 * 3 + 42 * 2), "one of three steps runs");
+}
+
 #[test]
 fn without_an_instance_everything_is_admitted() {
     let mut set = cards(1).scheduler.configuration().clone();

@@ -2,7 +2,7 @@
 
 use windtunnel_core::{
     Attempt, BreakerState, Bytes, Class, DeviceId, InstanceId, LoadFailure, ModelId, MonitorHealth, Note, Replicas,
-    Span, StopCause, Time,
+    Routing, Span, StopCause, Time, Wanted,
 };
 
 use super::{Book, Breach, attempts::Kind, instances::Phase};
@@ -172,6 +172,13 @@ impl Book {
         if pinned || (hot && class != Class::Interactive) || !instance.stays() {
             let message =
                 format!("{id} ({:?}, pinned: {pinned}, hot: {hot}) is evicted for {class:?} work", instance.phase);
+            return Err(Breach::new(VICTIM, message));
+        }
+        if class != Class::Interactive
+            && self.configuration.policy.routing == Routing::Shared
+            && let Some(job) = self.jobs.waits(Class::Interactive, Wanted::Model(instance.model))
+        {
+            let message = format!("{id} is evicted for {class:?} work while interactive {job} waits for it");
             return Err(Breach::new(VICTIM, message));
         }
         Ok(())
