@@ -4,8 +4,9 @@
 //! What is queued before the job fills ceil(q_c / Bmax) batches for each class c, so it starts after the rest of the
 //! earliest batch under way and ceil(sum_c ceil(q_c / Bmax) / k) times T, and its own inputs take ceil(s / (Bmax k)) times T.
 //! With slots: N slots are free at r_1 <= .. <= r_N; behind q steps of mean service S it starts at r_(1 + q mod N) +
-//! floor(q / N) S. Queues count jobs and inputs, so n jobs with m inputs are taken for max(n, ceil(m / chunk)) steps alike. Nothing is
-//! promised to jobs admitted earlier with later deadlines, nor to lower classes.
+//! floor(q / N) S. Queues count jobs and inputs, so n jobs with m inputs are taken for max(n, ceil(m / chunk)) steps alike,
+//! with the chunk of embeddings: the few jobs of other kinds that have more inputs than that count as several shorter steps.
+//! Nothing is promised to jobs admitted earlier with later deadlines, nor to lower classes.
 
 use alloc::vec::Vec;
 

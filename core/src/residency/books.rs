@@ -2,8 +2,8 @@
 //! the instances of a device, and searches for victims that found too little.
 //!
 //! A head of the same class that is younger and has waited less finds no more than another did, so it is not searched for
-//! again. Both hold while
-//! nothing of a device changes: a load that begins and an eviction have them made anew, and outside of a pass nothing is kept.
+//! again. Both hold while nothing of a device changes: a load that begins and an eviction have them made anew, and outside of
+//! a pass nothing is kept.
 
 use crate::{
     Bytes, Class, DeviceId, InstanceId, JobId, Scheduler, Time, Violation,

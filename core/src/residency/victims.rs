@@ -150,7 +150,7 @@ impl Scheduler {
         later_or(stays.max(turn.map_or(Time::ZERO, |turn| turn.until)), self.now)
     }
 
-    /// Batch work that is long overdue asks for nobody but those who chat.
+    /// Batch work that is long overdue spares nobody's wait but that of a chat which this very instance is to serve.
     fn for_batch(&self, id: InstanceId, by: &Wanting) -> Verdict {
         let instance = &self.instances[id];
         let overdue_at = self.long_overdue_at(by);
