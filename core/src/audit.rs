@@ -25,7 +25,7 @@ impl Scheduler {
         self.audit_books(device);
         let Some(budget) = self.budget(device) else { return };
         let booked = self.instances[instance].booked;
-        let owed = self.devices[device.index()].pending.iter().filter(|one| (one.class, one.job) < by);
+        let owed = self.devices[device.index()].pending.iter().filter(|one| one.precedence < by);
         let owed = owed.fold(Bytes::ZERO, |sum, one| sum.plus(one.needs));
         let short = self.committed(device).plus(owed).minus(budget);
         if short > Bytes::ZERO && booked > Bytes::ZERO {

@@ -28,6 +28,9 @@ pub(crate) struct DeviceState {
     pub turn: Option<Turn>,
     /// No turn begins before then: overdue jobs one after another would starve background.
     pub turn_next: Time,
+    /// Others had to go for overdue work of this model: its turn is due all the same when it is there.
+    #[serde(default)]
+    pub turn_promised: Option<ModelId>,
     pub memory: Memory,
     /// Loads that wait for memory.
     pub pending: Vec<Pending>,
@@ -71,6 +74,7 @@ impl Default for DeviceState {
             guard_limit: 0,
             turn: None,
             turn_next: Time::ZERO,
+            turn_promised: None,
             memory: Memory::default(),
             pending: Vec::new(),
             loads_paused: Time::ZERO,

@@ -70,6 +70,9 @@ impl Scheduler {
         if right == Right::Turn {
             self.begin_turn(id, effects);
         }
+        if class == Class::Batch {
+            self.keep_promise(device, model);
+        }
         self.explain(first.job, class, model, right, id, effects);
         effects.push(Effect::Grant(Grant { attempt, instance: id, model, device, class, right, weight, steps: range }));
         if class == Class::Interactive {

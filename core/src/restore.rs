@@ -308,6 +308,9 @@ impl Scheduler {
         if let Some(turn) = device.turn {
             known(format_args!("{place}.turn.model"), turn.model.index(), self.models.len())?;
         }
+        if let Some(model) = device.turn_promised {
+            known(format_args!("{place}.turn_promised"), model.index(), self.models.len())?;
+        }
         let mut seen = BTreeSet::new();
         for (at, pending) in device.pending.iter().enumerate() {
             known(format_args!("{place}.pending.{at}.model"), pending.model.index(), self.models.len())?;

@@ -1,7 +1,8 @@
 //! Batch turns: in idle mode a batch job that has made no progress for long goes before background for a while.
-//! A turn is followed by at least `batch_max_starvation` without one on the device.
+//! A turn is followed by at least `batch_max_starvation` without one on the device. Memory is part of it: models that are
+//! spared otherwise go for such a job at most as often, and it has its turn when its own model is there.
 
-use crate::{Class, DeviceId, Effects, Note, Right, Scheduler, device::Turn, instance::Instance};
+use crate::{Class, DeviceId, Effects, ModelId, Note, Right, Scheduler, Time, device::Turn, instance::Instance};
 
 impl Scheduler {
     /// Whether batch goes before background on an instance that has room: its model's turn is on, or its head is overdue and
@@ -22,11 +23,38 @@ impl Scheduler {
     }
 
     fn is_overdue(&self, instance: &Instance) -> bool {
-        let patience = self.policy().batch_max_starvation;
-        let due = self.now >= self.devices[instance.device.index()].turn_next;
         let head = self.head(instance, Class::Batch).and_then(|(_, rank)| self.jobs.get(rank.job.0));
-        due && !patience.is_zero()
-            && head.is_some_and(|job| job.running == 0 && self.now >= job.progress.after(patience))
+        let due = |progress| self.turn_due(instance.model, instance.device, progress);
+        head.is_some_and(|job| job.running == 0 && due(job.progress) <= self.now)
+    }
+
+    /// When batch work for a model, without progress since then, is due for a turn on a device; [`Time::MAX`]: never.
+    pub(crate) fn turn_due(&self, model: ModelId, id: DeviceId, progress: Time) -> Time {
+        let patience = self.policy().batch_max_starvation;
+        if patience.is_zero() {
+            return Time::MAX;
+        }
+        let device = &self.devices[id.index()];
+        let next = match (device.turn, device.turn_promised) {
+            (_, Some(promised)) if promised == model => Time::ZERO,
+            (Some(turn), _) => turn.until.after(patience),
+            (None, _) => device.turn_next,
+        };
+        next.max(progress.after(patience))
+    }
+
+    /// Others have to go for overdue work of a model.
+    pub(crate) fn promise_turn(&mut self, id: DeviceId, model: ModelId) {
+        let next = self.now.after(self.policy().batch_max_starvation);
+        let device = &mut self.devices[id.index()];
+        (device.turn_promised, device.turn_next) = (Some(model), next);
+    }
+
+    /// A model for which others had to go is there, and works.
+    #[inline]
+    pub(crate) fn keep_promise(&mut self, id: DeviceId, model: ModelId) {
+        let promised = &mut self.devices[id.index()].turn_promised;
+        *promised = promised.filter(|&known| known != model);
     }
 
     /// Begins a turn with its first grant.

@@ -10,6 +10,7 @@ use alloc::vec::Vec;
 use crate::{
     Bytes, DeviceId, Effects, InstanceId, MonitorHealth, Note, Scheduler, Snapshot, Span,
     instance::{Lower, Slot},
+    memory::Late,
 };
 
 /// For so many readings more what others use may not rise.
@@ -144,6 +145,9 @@ impl Scheduler {
         let least = used.minus(ours.most).minus(gone);
         memory.foreign = memory.foreign.min(used.minus(ours.least));
         memory.foreign = memory.foreign.max(if frozen { surely } else { least });
+        let most = used.minus(ours.least);
+        memory.late = memory.late.map(|late| Late { bytes: late.bytes.min(most), ..late });
+        memory.late = memory.late.filter(|late| late.bytes > Bytes::ZERO);
     }
 
     fn note_foreign(&mut self, id: DeviceId, effects: &mut Effects) {

@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use pressure::Pressure;
-pub(crate) use release::Leftover;
+pub(crate) use release::{Late, Leftover};
 
 use crate::{Bytes, Device, DeviceId, Effect, Effects, InstanceId, MonitorHealth, Note, Scheduler, Span, Time};
 
@@ -46,6 +46,9 @@ pub(crate) struct Memory {
     pub health: MonitorHealth,
     /// Memory of processes that are gone, oldest first.
     pub leftovers: Vec<Leftover>,
+    /// Of what others are believed to use, what may still be memory of processes that are gone.
+    #[serde(default)]
+    pub late: Option<Late>,
     pub pressure: Pressure,
 }
 
@@ -61,6 +64,7 @@ impl Default for Memory {
             asked_at: None,
             health: MonitorHealth::Alive,
             leftovers: Vec::new(),
+            late: None,
             pressure: Pressure::default(),
         }
     }

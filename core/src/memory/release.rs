@@ -8,6 +8,17 @@ use crate::{Bytes, DeviceId, Effect, Effects, InstanceId, Note, Scheduler, Span,
 /// While a release is awaited the device is read again and again after this time.
 const READ_EVERY: Span = Span::from_millis(50);
 
+/// Memory that was not given back within `release_timeout` is hoped for so many times longer.
+const HOPE: u64 = 10;
+
+/// Memory that processes that are gone have not given back in time. It counts as used by others from then on, but loads for
+/// which they had to go do not give up before `until`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Late {
+    pub bytes: Bytes,
+    pub until: Time,
+}
+
 /// Memory of a process that is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Leftover {
@@ -46,23 +57,37 @@ impl Scheduler {
         effects.push(Effect::Snapshot { device });
     }
 
+    /// Whether so much of what others are believed to use may turn out to be what processes of ours have given back or will:
+    /// until when that is hoped for, [`Time::MAX`]: until readings are clear.
+    pub(crate) fn may_come_back(&self, id: DeviceId, bytes: Bytes) -> Option<Time> {
+        if !self.is_settled(id) {
+            return Some(Time::MAX);
+        }
+        let late = self.devices[id.index()].memory.late;
+        late.filter(|late| bytes <= late.bytes && self.now < late.until).map(|late| late.until)
+    }
+
     /// Reads a device again while a release is awaited, and believes in one that takes too long.
     pub(crate) fn lapse_releases(&mut self, id: DeviceId, effects: &mut Effects) {
         let (now, limit) = (self.now, self.policy().release_timeout);
         let memory = &mut self.devices[id.index()].memory;
+        memory.late = memory.late.filter(|late| now < late.until);
         if memory.leftovers.is_empty() {
             return;
         }
         let awaited = memory.leftovers.len();
+        let mut late = memory.late.map_or(Bytes::ZERO, |late| late.bytes);
         memory.leftovers.retain(|one| {
             let keep = now < one.since.after(limit);
             if !keep {
+                late = late.plus(one.bytes);
                 effects.note(Note::ReleaseOverdue { instance: one.instance, bytes: one.bytes });
             }
             keep
         });
         let mut due = memory.leftovers.len() < awaited;
         if due {
+            memory.late = Some(Late { bytes: late, until: now.after(limit.times(HOPE)) });
             // Whoever holds it now, and what others took while that was frozen, only the next reading shows.
             memory.read_at = None;
             memory.asked_at = Some(now);

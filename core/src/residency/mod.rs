@@ -13,6 +13,7 @@ mod loads;
 mod pending;
 mod permission;
 mod plan;
+mod precedence;
 mod raise;
 mod relief;
 mod turn;
@@ -32,7 +33,8 @@ pub(crate) use breaker::{Breaker, FailedLoad};
 pub(crate) use demand::Demand;
 pub(crate) use fit::Needs;
 pub(crate) use loads::{Load, Loads};
-pub(crate) use pending::{Guarded, Pending, Precedence};
+pub(crate) use pending::{Guarded, Pending};
+pub(crate) use precedence::Precedence;
 
 /// What has changed since the planner looked last. Most arrivals and cancellations change nothing that it decides on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,33 +2,33 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Bytes, Class, DeviceId, Effects, JobId, ModelId, Note, Scheduler, Violation, check::agree};
+use super::{Precedence, plan::Wanting};
+use crate::{Bytes, DeviceId, Effects, ModelId, Note, Scheduler, Violation, check::agree};
 
 /// A load that waits for memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Pending {
     pub model: ModelId,
-    pub class: Class,
-    /// The oldest job that wanted it when it was last looked at.
-    pub job: JobId,
+    /// The place of the first head that wanted it when it was last looked at.
+    #[serde(default = "Precedence::last")]
+    pub precedence: Precedence,
     pub needs: Bytes,
     /// Whether the guard is loading it.
     pub guarded: Guarded,
     /// Whether the pass under way still wants it.
     #[serde(skip)]
     pub wanted: bool,
-    /// Whether in this pass only a lower class still wanted it: others may go before it now.
+    /// Whether in this pass only jobs further behind still wanted it: others may go before it now.
     #[serde(skip)]
     pub demoted: bool,
 }
 
 impl Pending {
-    /// A job wants it in the pass under way: it stands where the first of those who do would.
-    pub fn claim(&mut self, class: Class, job: JobId) {
-        let others = self.wanted.then_some((self.class, self.job));
-        let first = others.map_or((class, job), |others| others.min((class, job)));
-        self.demoted |= first.0 > self.class;
-        (self.class, self.job) = first;
+    /// A head wants it in the pass under way: it stands where the first of those who do would.
+    pub fn claim(&mut self, by: Precedence) {
+        let first = if self.wanted { self.precedence.min(by) } else { by };
+        self.demoted |= first > self.precedence;
+        self.precedence = first;
         self.wanted = true;
     }
 }
@@ -41,18 +41,21 @@ pub(crate) enum Guarded {
     Yes,
 }
 
-/// Who goes before whom: the class, then the older job.
-pub(crate) type Precedence = (Class, JobId);
-
 impl Scheduler {
-    /// What is available on a device to a load of this precedence: the budget less what is committed and what is owed to
-    /// pending loads that go before it. A model that was evicted for another does not take its memory back before that is
-    /// loaded, unless somebody talks to it: it would have been evicted in vain. Negative where more is owed than there is.
-    pub(crate) fn available(&self, id: DeviceId, model: ModelId, before: Precedence) -> i128 {
+    /// What is available on a device to a model that a head wants: the budget less what is committed and what is owed to
+    /// pending loads that go before it. Who had a model that was evicted for another does not take its memory back before that
+    /// is loaded, not for another variant either, unless he is a chat and the other is none: it would have been evicted in vain.
+    /// Negative where more is owed than there is.
+    pub(crate) fn available(&self, id: DeviceId, model: ModelId, by: &Wanting) -> i128 {
         let Some(budget) = self.budget(id) else { return i128::MAX };
         let owed = self.devices[id.index()].pending.iter().filter(|one| one.model != model);
-        let gave_way = |to| before.0 != Class::Interactive && self.models[model.index()].evicted_for == Some((id, to));
-        let owed = owed.filter(|one| (one.class, one.job) < before || gave_way(one.model));
+        let variants = self.targets.get(by.target as usize).map_or(&[][..], |target| &target.variants);
+        let went_for = |to, one: &ModelId| self.models[one.index()].evicted_for == Some((id, to));
+        let chats = by.precedence.is_interactive();
+        let gave_way = |to: &Pending| {
+            (!chats || to.precedence.is_interactive()) && variants.iter().any(|one| went_for(to.model, one))
+        };
+        let owed = owed.filter(|one| one.precedence < by.precedence || gave_way(one));
         let owed = owed.map(|one| i128::from(one.needs.get()));
         i128::from(budget.get()) - i128::from(self.committed(id).get()) - owed.sum::<i128>()
     }
@@ -66,9 +69,9 @@ impl Scheduler {
         let pending = &mut self.devices[id.index()].pending;
         match pending.iter_mut().find(|one| one.model == load.model) {
             Some(known) => {
-                known.claim(load.class, load.job);
-                let Pending { class, job, demoted, .. } = *known;
-                *known = Pending { class, job, demoted, ..load };
+                known.claim(load.precedence);
+                let Pending { precedence, demoted, .. } = *known;
+                *known = Pending { precedence, demoted, ..load };
             }
             None => {
                 pending.push(load);
@@ -100,8 +103,8 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Drops the pending loads that no waiting job wants any more; whether there were any, or some that only a lower class
-    /// wants now. Their victims leave all the same.
+    /// Drops the pending loads that no waiting job wants any more; whether there were any, or some that only jobs
+    /// further behind want now. Their victims leave all the same.
     pub(crate) fn drop_unwanted(&mut self, effects: &mut Effects) -> bool {
         let mut any = false;
         for (number, device) in self.devices.iter_mut().enumerate() {

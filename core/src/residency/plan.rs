@@ -6,11 +6,12 @@ use super::{
     Residency,
     loads::Load,
     pending::{Guarded, Pending},
+    precedence::Precedence,
     way::{Means, Way},
 };
 use crate::{
     Bytes, Class, DeviceId, Effect, Effects, Failure, InstanceId, JobId, ModelId, Note, Outcome, Scheduler, Time,
-    WaitReason, device::DeviceState, instance::Slot, queue::Rank, target::Assigned,
+    WaitReason, device::DeviceState, instance::Slot, target::Assigned,
 };
 
 /// The head of a queue that wants a model.
@@ -19,7 +20,7 @@ pub(crate) struct Wanting {
     pub target: u32,
     pub class: Class,
     pub job: JobId,
-    rank: Rank,
+    pub precedence: Precedence,
     /// Since when it has made no progress.
     pub progress: Time,
     /// The model it wants now; while variants are compared, those it may not evict for itself.
@@ -68,8 +69,8 @@ impl Scheduler {
         let loads: Vec<Option<Time>> = self.devices.iter().map(|device| device.interactive_load).collect();
         let before = self.assignments;
         if self.look_at_all(effects) {
-            // Who was told that there is no room, for the sake of a load that nobody of a class so high wants any more, may
-            // have it now.
+            // Who was told that there is no room, for the sake of a load that nobody so far ahead wants any more, may have it
+            // now.
             self.look_at_all(effects);
         }
         let changed = |(device, load): (&DeviceState, &Option<Time>)| device.interactive_load != *load;
@@ -79,7 +80,7 @@ impl Scheduler {
         }
     }
 
-    /// One pass over all heads; whether pending loads were dropped after it, or are of a lower class now.
+    /// One pass over all heads; whether pending loads were dropped after it, or are wanted further behind now.
     fn look_at_all(&mut self, effects: &mut Effects) -> bool {
         self.replan_at = None;
         self.open_books();
@@ -92,11 +93,11 @@ impl Scheduler {
         self.look_who_is_awaited();
         self.forget_assignments();
         self.preload(effects);
-        for wanting in self.wanting(Class::Interactive) {
+        for wanting in self.wanting(&[Class::Interactive]) {
             self.provide(wanting, effects);
         }
         self.end_turns();
-        for wanting in self.lower_wanting() {
+        for wanting in self.wanting(&[Class::Background, Class::Batch]) {
             self.provide(wanting, effects);
         }
         self.drop_unwanted(effects)
@@ -130,33 +131,17 @@ impl Scheduler {
         let line = &self.lines[self.targets.get(target as usize)?.shared.index()];
         let rank = line.class(class).first_rank()?;
         let progress = self.jobs.get(rank.job.0)?.progress;
-        Some(Wanting { target, class, job: rank.job, rank, progress, models: Vec::new() })
+        let precedence = self.precedence(class, rank, progress, &self.targets[target as usize].variants);
+        Some(Wanting { target, class, job: rank.job, precedence, progress, models: Vec::new() })
     }
 
-    /// The heads of a class that wait in shared queues, in the order in which they may load and evict.
-    fn wanting(&self, class: Class) -> Vec<Wanting> {
-        if self.queued[class.index()].jobs == 0 {
-            return Vec::new();
-        }
+    /// The heads of these classes that wait in shared queues, in the order in which they may load and evict.
+    fn wanting(&self, classes: &[Class]) -> Vec<Wanting> {
+        let waits = classes.iter().filter(|class| self.queued[class.index()].jobs > 0);
         let targets = 0..self.targets.len() as u32;
-        let mut heads: Vec<Wanting> = targets.filter_map(|target| self.head_of(target, class)).collect();
-        heads.sort_by_key(|head| head.rank);
-        heads
-    }
-
-    /// Those of the lower classes: first the starved, by their last progress over both classes, since in interactive mode
-    /// the guard takes them in that order; then by class.
-    fn lower_wanting(&self) -> Vec<Wanting> {
-        let mut heads = self.wanting(Class::Background);
-        heads.extend(self.wanting(Class::Batch));
-        let patience = self.policy().background_max_starvation;
-        let guards = self.devices.iter().any(|device| device.mode == crate::Mode::Interactive);
-        if guards && !patience.is_zero() {
-            heads.sort_by_key(|head| {
-                let starved = self.now >= head.progress.after(patience);
-                if starved { (0, head.progress, head.class, head.rank) } else { (1, Time::ZERO, head.class, head.rank) }
-            });
-        }
+        let heads = waits.flat_map(|&class| targets.clone().filter_map(move |target| self.head_of(target, class)));
+        let mut heads: Vec<Wanting> = heads.collect();
+        heads.sort_by_key(|head| head.precedence);
         heads
     }
 
@@ -262,7 +247,7 @@ impl Scheduler {
                 if !self.loads_are_full(device) {
                     let load = Load { model, device, class: by.class, guarded };
                     let instance = self.begin_load(load, effects)?;
-                    self.audit_load(instance, device, (by.class, by.job));
+                    self.audit_load(instance, device, by.precedence);
                     self.await_load(by, device, expected);
                     return Some(WaitReason::Loading { instance });
                 }
@@ -282,6 +267,7 @@ impl Scheduler {
                 if let Some(at) = at {
                     self.wake_by(at);
                 }
+                self.wake_by(self.overdue_at(device, by));
                 let foreign = matches!(reason, WaitReason::ForeignMemory { .. });
                 if by.class == Class::Interactive && at.is_some() && !foreign {
                     self.devices[device.index()].interactive_load_waits = true;
@@ -306,7 +292,7 @@ impl Scheduler {
     ) {
         let Some(&model) = by.models.first() else { return };
         let needs = self.need(model, device);
-        let load = Pending { model, class: by.class, job: by.job, needs, guarded, wanted: true, demoted: false };
+        let load = Pending { model, precedence: by.precedence, needs, guarded, wanted: true, demoted: false };
         self.await_memory(device, load, missing, effects);
     }
 
@@ -347,7 +333,7 @@ impl Scheduler {
         {
             let load = Load { model, device, class: by.class, guarded };
             if let Some(instance) = self.begin_load(load, effects) {
-                self.audit_load(instance, device, (by.class, by.job));
+                self.audit_load(instance, device, by.precedence);
             }
         }
     }
@@ -362,9 +348,9 @@ impl Scheduler {
                 continue;
             }
             let job = JobId(0);
-            let rank = Rank { due: Time::ZERO, job };
             let (class, progress) = (Class::Interactive, self.now);
-            let by = Wanting { target: model.0, class, job, rank, progress, models: alloc::vec![model] };
+            let precedence = Precedence::FIRST;
+            let by = Wanting { target: model.0, class, job, precedence, progress, models: alloc::vec![model] };
             let free = self.models[number].breaker.next_try(self.now).is_none();
             if free
                 && !self.all_paused(model)

@@ -52,10 +52,10 @@ impl Scheduler {
     /// use are more than there is, they were the cause, and nothing was learned of the model. Else it is believed to need more,
     /// though not what could only be had if they gave something back that they had all the time.
     pub(crate) fn settle_shortages(&mut self, id: DeviceId, effects: &mut Effects) {
-        let memory = &self.devices[id.index()].memory;
-        if memory.frozen > 0 || !memory.leftovers.is_empty() || self.moves(id) {
+        if !self.is_settled(id) {
             return;
         }
+        let memory = &self.devices[id.index()].memory;
         let (foreign, total) = (memory.foreign, memory.total.unwrap_or(Bytes::new(u64::MAX)));
         for model in (0..self.models.len() as u32).map(ModelId) {
             let Some(Raised { to, open: Some(Open { measured, tried, booked }) }) = self.raised(model, id) else {
@@ -71,6 +71,12 @@ impl Scheduler {
                 needs.raised = Some(Raised { to: to.min(most.minus(foreign)).max(tried.min(most)), open: None });
             }
         }
+    }
+
+    /// Whether a reading of a device is disturbed by nothing: no process comes or goes, or has just gone.
+    pub(crate) fn is_settled(&self, id: DeviceId) -> bool {
+        let memory = &self.devices[id.index()].memory;
+        memory.frozen == 0 && memory.leftovers.is_empty() && !self.moves(id)
     }
 
     /// Whether any instance of a device is loading or stopping.

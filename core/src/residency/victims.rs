@@ -150,10 +150,10 @@ impl Scheduler {
         later_or(stays.max(turn.map_or(Time::ZERO, |turn| turn.until)), self.now)
     }
 
-    /// Batch work that is long overdue spares nobody's wait but that of a chat which this very instance is to serve.
+    /// Batch work whose turn is due spares nobody's wait but that of a chat which this very instance is to serve.
     fn for_batch(&self, id: InstanceId, by: &Wanting) -> Verdict {
         let instance = &self.instances[id];
-        let overdue_at = self.long_overdue_at(by);
+        let overdue_at = self.overdue_at(instance.device, by);
         let overdue = overdue_at <= self.now;
         let chat = if overdue {
             self.head(instance, Class::Interactive).is_some()
@@ -205,21 +205,15 @@ impl Scheduler {
         if cools > self.now { cools } else { Time::MAX }
     }
 
-    pub(super) fn is_long_overdue(&self, by: &Wanting) -> bool {
-        self.long_overdue_at(by) <= self.now
-    }
-
-    /// When batch work that waits will be long overdue; [`Time::MAX`]: never.
-    fn long_overdue_at(&self, by: &Wanting) -> Time {
-        let patience = self.policy().batch_max_starvation;
-        if patience.is_zero() { Time::MAX } else { by.progress.after(patience) }
-    }
-
     /// Lets victims go for a model.
     pub(crate) fn evict(&mut self, victims: &Victims, missing: Bytes, by: &Wanting, effects: &mut Effects) {
         let Some(&for_model) = by.models.first() else { return };
         let ids: Vec<InstanceId> = victims.members.iter().map(|(id, _)| *id).collect();
         self.audit_eviction(&ids, by.class, missing);
+        let devices = ids.iter().map(|&id| self.instances[id].device);
+        if let Some(device) = devices.min().filter(|&device| self.is_overdue_on(device, by)) {
+            self.promise_turn(device, for_model);
+        }
         let books = self.close_books();
         for &(id, grade) in &victims.members {
             let tier = self.tier(id);

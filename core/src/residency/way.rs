@@ -126,7 +126,7 @@ impl Scheduler {
             let needs = self.need(model, device);
             let mut pending = self.devices[device.index()].pending.iter_mut();
             if let Some(one) = pending.find(|one| one.model == model) {
-                one.claim(by.class, by.job);
+                one.claim(by.precedence);
                 one.needs = needs;
             }
         }
@@ -135,7 +135,7 @@ impl Scheduler {
     pub(crate) fn way_by_memory(&mut self, device: DeviceId, by: &Wanting, means: Means) -> Way {
         let Some(&model) = by.models.first() else { return Way::No(WaitReason::NotLoaded, None) };
         let need = i128::from(self.need(model, device).get());
-        let available = self.available(device, model, (by.class, by.job));
+        let available = self.available(device, model, by);
         if available >= need {
             return Way::Fits;
         }
@@ -156,8 +156,14 @@ impl Scheduler {
                 let foreign = self.devices[device.index()].memory.foreign;
                 if i128::from(foreign.plus(most).get()) >= short {
                     // Others may have left meanwhile: a reading that has grown old is asked for again.
-                    let old = self.stale_at(device);
-                    return Way::No(WaitReason::ForeignMemory { device, used: foreign }, until.or(old));
+                    let look = until.or(self.stale_at(device));
+                    let hope = self.may_come_back(device, bytes(short).minus(most));
+                    if let Some(end) = hope {
+                        // What went for it may not have given everything back yet.
+                        self.keep_wanted(device, by);
+                        self.wake_by(end);
+                    }
+                    return Way::No(WaitReason::ForeignMemory { device, used: foreign }, look);
                 }
                 Way::No(WaitReason::NoRoom { device, until }, until)
             }
@@ -166,7 +172,7 @@ impl Scheduler {
 
     /// Who could go for a head, if that frees so much.
     fn relief(&mut self, device: DeviceId, by: &Wanting, missing: u64) -> Relief {
-        let search = Search::of(by.class, by.class == Class::Batch && self.is_long_overdue(by));
+        let search = Search::of(by.class, self.is_overdue_on(device, by));
         if let Some(known) = self.known_relief(device, search, by, missing) {
             return known;
         }

@@ -1,8 +1,8 @@
 //! Residency: what is loaded, what has to go, and how often loads may fail (invariants 1, 2, 6 and 11).
 
 use windtunnel_core::{
-    Attempt, BreakerState, Bytes, Class, DeviceId, InstanceId, LoadFailure, ModelId, MonitorHealth, Note, Replicas,
-    Routing, Span, StopCause, Time, Wanted,
+    Attempt, BreakerState, Bytes, Class, DeviceId, Family, FamilyId, InstanceId, LoadFailure, ModelId, MonitorHealth,
+    Note, Order, Replicas, Routing, Span, StopCause, Time, Wanted,
 };
 
 use super::{Book, Breach, attempts::Kind, instances::Phase};
@@ -18,6 +18,8 @@ pub struct ModelBook {
     failed: Vec<Time>,
     /// Whether one has run out of memory since the last that succeeded.
     retried: bool,
+    /// The model that it went for last, which has not been loaded since, and how often it has taken its place back meanwhile.
+    gave_way: Option<(ModelId, usize)>,
 }
 
 /// Failed loads are counted over so long.
@@ -25,6 +27,9 @@ const WITHIN: Span = Span::from_secs(300);
 /// Three failures open the breaker, which lets one more through after one, two and four minutes; a load that ran out of
 /// memory is tried again once at once.
 const FAILED_AT_MOST: usize = 10;
+
+/// A model takes its place back from one that is still waited for at most so often in a row: while others hold memory, it may.
+const BACK_AT_MOST: usize = 10;
 
 const HELD: &str = "failed loads are bounded by the back-off (11)";
 const VICTIM: &str = "pinned never, hot not for lower classes (6)";
@@ -57,6 +62,7 @@ impl Book {
             return Err(Breach::new("no loads blindly", format!("{what}: its memory is not read")));
         }
         self.fits(&what, device, reserved)?;
+        self.takes_back(model)?;
         self.instances.add(id, model, device, reserved)
     }
 
@@ -71,6 +77,34 @@ impl Book {
             return Err(Breach::new("memory is counted before it is used (2)", format!("{what}: {least} of {budget}")));
         }
         Ok(())
+    }
+
+    /// Who had to go for a model that never comes had to go in vain. Where deadlines order a class, somebody may wait for ever,
+    /// since whoever comes later may stand before him.
+    fn takes_back(&mut self, model: ModelId) -> Result<(), Breach> {
+        for known in &mut self.models {
+            known.gave_way = known.gave_way.filter(|&(to, _)| to != model);
+        }
+        let Some((to, times)) = self.models[model.index()].gave_way else { return Ok(()) };
+        let classes = &self.configuration.policy.classes;
+        let mut by_age = Class::ALL.into_iter().filter(|class| classes[class.index()].order == Order::Fifo);
+        let awaited = by_age.any(|class| self.jobs.waits(class, Wanted::Model(to)).is_some());
+        let times = if awaited && !self.is_talked_to(model) { times + 1 } else { 0 };
+        if times > BACK_AT_MOST {
+            let message = format!("{model} went {times} times in a row for {to}, which was not loaded once");
+            return Err(Breach::new("nobody goes in vain for ever", message));
+        }
+        self.models[model.index()].gave_way = Some((to, times));
+        Ok(())
+    }
+
+    /// Whether interactive work waits for a model, or for a family that has it.
+    fn is_talked_to(&self, model: ModelId) -> bool {
+        let has_it = |family: &Family| family.variants.iter().any(|variant| variant.model == model);
+        let families = self.configuration.families.iter().enumerate().filter(|(_, family)| has_it(family));
+        let families = families.map(|(number, _)| Wanted::Family(FamilyId(number as u32)));
+        let mut wanted = families.chain([Wanted::Model(model)]);
+        wanted.any(|wanted| self.jobs.waits(Class::Interactive, wanted).is_some())
     }
 
     pub fn loaded(&mut self, attempt: Attempt, id: InstanceId, footprint: Option<Bytes>) -> Result<(), Breach> {
@@ -130,7 +164,7 @@ impl Book {
 
     pub fn resides(&mut self, note: &Note) -> Result<(), Breach> {
         match *note {
-            Note::Evict { instance, class, .. } => self.evicted(instance, class),
+            Note::Evict { instance, by, class, .. } => self.evicted(instance, by, class),
             Note::Draining { instance, cause } => self.drains(instance, cause),
             Note::BackOff { model, until } | Note::Breaker { model, state: BreakerState::Open { until } } => {
                 let held = &mut self.models[model.index()].held;
@@ -165,7 +199,7 @@ impl Book {
     }
 
     /// Invariant 6.
-    fn evicted(&self, id: InstanceId, class: Class) -> Result<(), Breach> {
+    fn evicted(&mut self, id: InstanceId, by: ModelId, class: Class) -> Result<(), Breach> {
         let instance = self.instances.get(id)?;
         let pinned = self.configuration.models[instance.model.index()].pinned;
         let hot = self.is_hot(instance.model) || instance.serves_interactive();
@@ -181,6 +215,9 @@ impl Book {
             let message = format!("{id} is evicted for {class:?} work while interactive {job} waits for it");
             return Err(Breach::new(VICTIM, message));
         }
+        let known = &mut self.models[instance.model.index()].gave_way;
+        let times = known.filter(|&(to, _)| to == by).map_or(0, |(_, times)| times);
+        *known = Some((by, times));
         Ok(())
     }
 
