@@ -120,8 +120,14 @@ impl Scheduler {
     /// Grants what may start now that a job has joined a line, and says why the job waits if it does.
     #[inline]
     fn offer_new(&mut self, id: JobId, class: Class, line: LineId, effects: &mut Effects) {
-        if self.targets[self.lines[line.index()].target as usize].variants.len() > 1 {
-            self.look_after_models(effects);
+        let target = self.lines[line.index()].target;
+        if self.targets[target as usize].variants.len() > 1 {
+            // Who is refused unless he starts at once has nothing loaded.
+            if self.residency == Residency::Fixed || self.overfull(class).is_none() {
+                self.look_after_models(effects);
+            } else {
+                self.assign_free(target, class);
+            }
         }
         if self.may_start(line) {
             self.offer_line(line, class, effects);

@@ -127,7 +127,7 @@ impl Scheduler {
     }
 
     /// The head of a queue, if it has one.
-    fn head_of(&self, target: u32, class: Class) -> Option<Wanting> {
+    pub(super) fn head_of(&self, target: u32, class: Class) -> Option<Wanting> {
         let line = &self.lines[self.targets.get(target as usize)?.shared.index()];
         let rank = line.class(class).first_rank()?;
         let progress = self.jobs.get(rank.job.0)?.progress;

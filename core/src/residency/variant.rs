@@ -149,14 +149,24 @@ impl Scheduler {
         }
     }
 
-    /// A loaded variant that is not hot and has room right now.
+    /// Gives the head of a queue a variant that is there and has room, if one has; nothing is loaded for it.
+    pub(crate) fn assign_free(&mut self, target: u32, class: Class) {
+        let Some(by) = self.head_of(target, class) else { return };
+        let variants = self.targets[target as usize].variants.clone();
+        if let Some((model, place)) = self.free_variant(&by, &variants) {
+            let because = self.reason_beside(&by, place, &variants);
+            self.assign(&by, Assigned::To(model), because);
+        }
+    }
+
+    /// A loaded variant that has room right now and is not hot, unless for a chat.
     fn free_variant(&self, by: &Wanting, variants: &[ModelId]) -> Option<(ModelId, usize)> {
         variants.iter().enumerate().find_map(|(place, &model)| {
             let roomy = self.instances_of(model).any(|id| {
                 let instance = &self.instances[id];
                 instance.slot.is_ready() && self.has_room(instance, by.class)
             });
-            (!self.hot(model) && roomy).then_some((model, place))
+            ((by.class == Class::Interactive || !self.hot(model)) && roomy).then_some((model, place))
         })
     }
 

@@ -143,6 +143,12 @@ impl<'a> Auditor<'a> {
         }
     }
 
+    /// Keeps the first breach; what it is told as.
+    fn broken(&mut self, t: Time, breach: Breach) -> io::Error {
+        self.found.get_or_insert((t, breach));
+        io::Error::other("a rule does not hold")
+    }
+
     fn audit(&mut self, t: Time, input: &Input, effects: &Effects) -> Result<(), Breach> {
         self.tally.steps += 1;
         if let Input::Started(started) = input {
@@ -301,15 +307,12 @@ impl Recorder for Auditor<'_> {
         match self.audit(t, input, effects) {
             Ok(()) if self.enough => Err(io::Error::other("nothing more comes of it")),
             Ok(()) => Ok(()),
-            Err(breach) => {
-                self.found.get_or_insert((t, breach));
-                Err(io::Error::other("a rule does not hold"))
-            }
+            Err(breach) => Err(self.broken(t, breach)),
         }
     }
 
-    fn checkpoint(&mut self, _t: Time, state: &Checkpoint) -> io::Result<()> {
-        self.twin.restore(state)
+    fn checkpoint(&mut self, t: Time, state: &Checkpoint) -> io::Result<()> {
+        self.twin.restore(state).map_err(|breach| self.broken(t, breach))
     }
 
     fn end(&mut self, end: &End) -> io::Result<()> {

@@ -1,10 +1,10 @@
 //! A second scheduler, restored from the latest checkpoint: it has to want the same for the rest (invariant 12).
 
-use std::io;
-
 use windtunnel_core::{Checkpoint, Effect, Effects, GrantedStep, Input, Scheduler, Time};
 
 use super::Breach;
+
+const RULE: &str = "a restored checkpoint goes on alike (12)";
 
 /// The restored scheduler, once there is one.
 #[derive(Debug, Default)]
@@ -15,9 +15,12 @@ pub struct Twin {
 
 impl Twin {
     /// Starts anew from a checkpoint that was written down and read again.
-    pub fn restore(&mut self, state: &Checkpoint) -> io::Result<()> {
-        let text = serde_json::to_vec(state)?;
-        self.scheduler = Some(Scheduler::restore(serde_json::from_slice(&text)?).map_err(io::Error::other)?);
+    pub fn restore(&mut self, state: &Checkpoint) -> Result<(), Breach> {
+        let unsound =
+            |wrong: &dyn std::fmt::Display| Breach::new(RULE, format!("a checkpoint is not taken back: {wrong}"));
+        let text = serde_json::to_vec(state).map_err(|wrong| unsound(&wrong))?;
+        let state = serde_json::from_slice(&text).map_err(|wrong| unsound(&wrong))?;
+        self.scheduler = Some(Scheduler::restore(state).map_err(|wrong| unsound(&wrong))?);
         Ok(())
     }
 
@@ -29,7 +32,7 @@ impl Twin {
         }
         let (own, other) = (listed(&self.effects), listed(effects));
         let message = format!("after {input:?} the restored scheduler wants {own:?}, the other {other:?}");
-        Err(Breach::new("a restored checkpoint goes on alike (12)", message))
+        Err(Breach::new(RULE, message))
     }
 }
 
