@@ -227,7 +227,11 @@ async fn an_instance_that_is_asked_to_stop_has_no_idle_connections() {
     let first = chat(&world, KEPT).await;
     world.desk.operate(Request::Unload { instance: InstanceId(0) });
     first.closed().await;
-    assert!(world.log.lock().unwrap().iter().any(|line| line.starts_with("stop")));
+    world
+        .until("an instance that was asked to stop", |_| {
+            world.log.lock().unwrap().iter().any(|line| line.starts_with("stop"))
+        })
+        .await;
     world.close().await;
 }
 
