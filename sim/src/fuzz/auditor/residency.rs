@@ -28,8 +28,9 @@ const WITHIN: Span = Span::from_secs(300);
 /// memory is tried again once at once.
 const FAILED_AT_MOST: usize = 10;
 
-/// A model takes its place back from one that is still waited for at most so often in a row: while others hold memory, it may.
-const BACK_AT_MOST: usize = 10;
+/// A model takes its place back from one that is still waited for at most so often in a row. It may, while others hold memory
+/// or older jobs of a third model have the next turn; where that has no end, worlds have many more.
+const BACK_AT_MOST: usize = 40;
 
 const HELD: &str = "failed loads are bounded by the back-off (11)";
 const VICTIM: &str = "pinned never, hot not for lower classes (6)";
